@@ -1,6 +1,4 @@
-/*
- * main: find the command, run it, print the one error.
- */
+/* main: find the command, run it, print its error. */
 #include <config.h>
 
 #include <errno.h>
@@ -91,7 +89,7 @@ run_command(const struct command *c, int argc, char **argv)
 	char name[64];
 	int status;
 
-	/* A reader that went away is found when the output is closed: ui_output_close(). */
+	/* A closed pipe is detected when the output is closed: ui_output_close(). */
 	if (c->touch != CMD_STARTS_PROGRAM && c->touch != CMD_MAY_START_PROGRAM) {
 		os_ignore_failed_writes();
 		os_take_sigint();
@@ -104,19 +102,19 @@ run_command(const struct command *c, int argc, char **argv)
 	status = c->run(argc, argv, &e);
 	if (status >= 0)
 		return status;
-	if (e.code == ESRCH) /* whatever failed by it, this is why */
+	if (e.code == ESRCH) /* this is the reason for any failure */
 		err_hint(&e, "It has ended meanwhile");
 	limits_hint(&e);
 	fprintf(stderr, "memdiag %s: %s\n", c->name, e.msg);
 	return ui_exit_of(&e);
 }
 
-/* ---- what stands before the command ---- */
+/* ---- options before the command ---- */
 
-/* The command line up to its command, which every command parses again with its own options. */
+/* The command line up to the command, which every command parses again with its own options. */
 struct front {
 	struct ui_options ui;
-	int command_at; /* its index, 0 if none */
+	int command_at; /* its index, 0 if not found */
 };
 
 static void
@@ -126,7 +124,7 @@ main_print_and_exit(void (*print)(FILE *f))
 	exit(fflush(stdout) ? UI_FAILED : UI_DONE);
 }
 
-/* An option that prints something and ends. */
+/* Handle an option that prints something and exits. */
 static void
 main_print(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
 {
@@ -156,7 +154,7 @@ main_take_command(struct argp_state *state, void *input, char *arg)
 {
 	struct front *front = input;
 
-	/* A number is a PID. */
+	/* Parse a number as a PID. */
 	if (arg[strspn(arg, "0123456789,")] == '\0' && *arg)
 		return ARGP_ERR_UNKNOWN;
 	front->command_at = state->next - 1;
@@ -169,14 +167,14 @@ static const struct ui_child front_children[] = {
 	{ 0 },
 };
 
-/* The options that all commands have may stand before the command. */
+/* The common options of all commands, which may come before the command. */
 static const struct ui_syntax front_syntax = {
 	.options = front_options,
 	.children = front_children,
 	.argument = main_take_command,
 };
 
-/* ARG is "COMMAND" or "COMMAND VERB"; "" stands for the options before a command. */
+/* List options.  ARG is "COMMAND" or "COMMAND VERB"; "" means the options before a command. */
 static void
 main_list_options(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
 {
@@ -197,8 +195,8 @@ main_list_options(struct argp_state *state, const struct ui_option *o, void *inp
 }
 
 /*
- * The index of the word that is the command, 0 if none.  The options that all commands
- * have may stand before it, and a word that is the argument of one is no command: "-o trim info".
+ * Return the index of the word that is the command, 0 if not found.  The common options may come
+ * before it, and an option's argument is not a command: "-o trim info".
  */
 static int
 find_command(int argc, char **argv)
@@ -212,7 +210,7 @@ find_command(int argc, char **argv)
 	return front.command_at;
 }
 
-/* memdiag help COMMAND */
+/* Handle memdiag help COMMAND. */
 static int
 help(int argc, char **argv)
 {
@@ -229,8 +227,8 @@ help(int argc, char **argv)
 }
 
 /*
- * Whether this is run with rights of its file that its user does not have.  With them anybody could
- * read and change each process, so memdiag is never to have them.
+ * True if the executable gives memdiag privileges that its user lacks.  With them any user could
+ * read and change every process, so memdiag must never have them.
  */
 static bool
 has_rights_of_file(void)
@@ -251,7 +249,8 @@ main(int argc, char **argv)
 			stderr);
 		return UI_PERMISSION;
 	}
-	/* Our few threads share one: an arena for each takes longer to make than they work. */
+	/* memdiag's few threads share one arena: creating one for each takes longer than their
+	 * work. */
 	mallopt(M_ARENA_MAX, 1);
 	if (ui_keep_standard_files() < 0)
 		return UI_FAILED;

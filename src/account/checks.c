@@ -16,7 +16,7 @@ checks_apart(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* ---- what is compared ---- */
+/* ---- the compared values ---- */
 
 bool
 check_facts_add_arena(
@@ -54,8 +54,8 @@ rss_watch_look(const struct regions *m, void *arg)
 }
 
 /*
- * The resident bytes of the large blocks of S; 0 if RSS differed from W's by then: memory may have
- * been returned by arenas and taken again for these.
+ * Return the resident bytes of the large blocks of S; 0 if RSS differs from W's: arenas may have
+ * released memory since, which these blocks then used.
  */
 static uint64_t
 mmapped_resident_then(const struct check_facts *f, const struct rss_watch *w, const struct space *s)
@@ -80,7 +80,7 @@ check_facts_add_heap(struct check_facts *f, const struct heap *h, const struct r
 		check_facts_add_arena(f, a->found_bytes, 0, a->system_bytes);
 		check_facts_add_in_use(f, a->in_use.bytes, a->system_bytes);
 		f->has_resident &= a->has_pages;
-		/* Pages of the hugetlb pool are not in RSS. */
+		/* RSS does not include pages of the hugetlb pool. */
 		f->resident_bytes += a->is_hugetlb ? 0 : a->resident_bytes;
 	}
 }
@@ -110,10 +110,10 @@ check_facts_add_space_arena(
 		if (l->arena != nr || (!is_main && l->kind != LEAF_ARENA))
 			continue;
 		bytes += l->end.v - l->start.v;
-		/* brk's memory need not begin with a page. */
+		/* brk's memory need not start at a page boundary. */
 		leeway += is_main ? page_bytes : 0;
 	}
-	/* malloc counts what the program took by sbrk() between parts of the main arena. */
+	/* malloc includes what the program took by sbrk() between parts of the main arena. */
 	if (nr == 0)
 		bytes += space_foreign_sbrk(s);
 	return check_facts_add_arena(f, bytes, leeway, system_bytes);
@@ -135,7 +135,7 @@ checks_check_segments(struct checks *c, const struct check_facts *f)
 	checks_add(c,
 		(struct check){ "segments", "bytes found in arenas", "system bytes of malloc",
 			f->found_bytes, f->system_bytes, false, false });
-	/* One may have too much and another too little. */
+	/* Errors of two arenas may cancel out in the sum. */
 	c->v[c->nr - 1].holds &= !f->is_apart;
 	c->is_rough |= !c->v[c->nr - 1].holds;
 }

@@ -12,7 +12,7 @@
 
 /* ---- names of rows ---- */
 
-/* An arena by its address, which stays; its number changes when others are made. */
+/* Name an arena by its address, which is fixed; its number changes when others are created. */
 static const char *
 arena_name(json_t *row, char *buf, size_t size)
 {
@@ -32,7 +32,7 @@ arena_name(json_t *row, char *buf, size_t size)
 	return buf;
 }
 
-/* "free_trimmable" as "free trimmable". */
+/* Return a name such as "free trimmable" for "free_trimmable". */
 static const char *
 kind_name(json_t *row, char *buf, size_t size)
 {

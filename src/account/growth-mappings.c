@@ -1,6 +1,6 @@
 /*
- * Mappings have no names, and the kernel joins and cuts them: which one was which is found by what
- * they are for and where they lie.
+ * Match mappings of two documents by use and place: they have no names, and the kernel joins and
+ * splits them.
  */
 #include <config.h>
 
@@ -15,12 +15,12 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* The member that growth_mapping_name() reads. */
+/* Name of the member that growth_mapping_name() reads. */
 #define NAME "memdiag.name"
 
 struct growth_mapping {
 	uint64_t start, end;
-	const char *part, *path; /* of ROW */
+	const char *part, *path; /* from ROW */
 	json_t *row;		 /* borrowed */
 	bool is_matched;
 };
@@ -67,7 +67,7 @@ by_end(const void *a, const void *b)
 				: growth_mappings_by_start(a, b);
 }
 
-/* The NR rows of LIST into *RET, sorted by address, the caller's to free. */
+/* Store the NR rows of LIST in *RET, sorted by address; the caller frees it. */
 static int
 take_rows(json_t *list, struct growth_mapping **ret, size_t *ret_nr, struct err *e)
 {
@@ -87,7 +87,7 @@ take_rows(json_t *list, struct growth_mapping **ret, size_t *ret_nr, struct err 
 	return 0;
 }
 
-/* ---- which was which ---- */
+/* ---- matching ---- */
 
 static int
 set_name(const struct growth_mapping *from, json_t *row, const char *what, struct err *e)
@@ -112,7 +112,7 @@ is_same_kind(const struct growth_mapping *a, const struct growth_mapping *b)
 	return strcmp(a->part, b->part) == 0 && strcmp(a->path, b->path) == 0;
 }
 
-/* Both get the name of the later one. */
+/* Give both the name of the later one. */
 static int
 growth_mappings_match(struct growth_mapping *was, struct growth_mapping *is, struct err *e)
 {
@@ -121,8 +121,8 @@ growth_mappings_match(struct growth_mapping *was, struct growth_mapping *is, str
 }
 
 /*
- * Match what FITS among those that are not matched yet.  ORDER is that of both lists; it says
- * which of two that do not fit is passed over.
+ * Match unmatched pairs for which FITS is true.  Both lists are sorted by ORDER, which also selects
+ * the one of two to skip if they do not fit.
  */
 static int
 match_all(struct growth_mapping *was, size_t nr_was, struct growth_mapping *is, size_t nr_is,
@@ -183,7 +183,7 @@ growth_match_mappings(json_t *was, json_t *is, struct err *e)
 
 	if (take_rows(was, &a, &nr_a, e) < 0 || take_rows(is, &b, &nr_b, e) < 0)
 		return -1;
-	/* A heap grows at its end; stacks, and what mmap() adds to its last area, at the start. */
+	/* A heap grows at its end; stacks, and areas from mmap(), grow at the start. */
 	if (match_all(a, nr_a, b, nr_b, start_together, growth_mappings_by_start, e) < 0)
 		return -1;
 	qsort(a, nr_a, sizeof *a, by_end);

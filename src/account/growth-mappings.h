@@ -1,6 +1,4 @@
-/*
- * growth-mappings: which mapping of an earlier list is which of a later one.
- */
+/* growth-mappings: match the mappings of an earlier list with those of a later one. */
 #ifndef MEMDIAG_ACCOUNT_GROWTH_MAPPINGS_H
 #define MEMDIAG_ACCOUNT_GROWTH_MAPPINGS_H
 
@@ -10,15 +8,15 @@
 #include "base/err.h"
 
 /*
- * Find the mappings of WAS in IS, which are "mappings" of two documents: one of the same class and
- * file that begins, or ends, at the same address, or else lies over a part of it.  Adds a member to
- * each row, for growth_mapping_name().  0, or -1 with E.
+ * Match the mappings of WAS and IS, "mappings" of two documents: same class and file, and the same
+ * start or end, or else overlapping.  Adds a member to each row, for growth_mapping_name().
+ * Returns 0, or -1 with E.
  */
 int growth_match_mappings(json_t *was, json_t *is, struct err *e);
 
 /*
- * For struct growth_list: the addresses of a row after growth_match_mappings(), as they are later,
- * its class and file, and whether it is new or gone.
+ * For struct growth_list: return the later addresses of a row after growth_match_mappings(), its
+ * class and file, and whether it is new or gone.
  */
 const char *growth_mapping_name(json_t *row, char *buf, size_t size);
 

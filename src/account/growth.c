@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "os/stranger.h"
 
-/* Between the name of a row and that of what it is a part of; sorts before all that is printed. */
+/* Separates the name of a row from its parent's name; sorts before all printable characters. */
 #define SEPARATOR '\n'
-/* No two numbers of a file differ by more than an int64_t holds. */
+/* Limit of numbers in a file, so that a difference fits into an int64_t. */
 #define NUMBER_MAX (INT64_C(1) << 62)
 
 /* ---- saved outputs ---- */
@@ -50,7 +50,7 @@ saved_read(json_t **ret, const char *path, struct err *e)
 		return -1;
 	errno = 0;
 	saved = json_loadfd(fd, 0, &error);
-	/* Where memory lacks jansson mostly calls the text invalid. */
+	/* Without memory, jansson usually reports invalid text. */
 	if (!saved && errno == ENOMEM)
 		return err_set(e, ENOMEM, "cannot read %s", path);
 	if (!saved)
@@ -157,7 +157,7 @@ growth_add_row(struct side *s, const struct growth_list *list, json_t *from, con
 	return 0;
 }
 
-/* The rows of FROM, and in the first rank their parts. */
+/* Add the rows of FROM and, if they are top-level rows, their parts. */
 static int
 growth_add_rows(struct side *s, const struct growth_list *list, json_t *from, const char *parent,
 	struct err *e)
@@ -223,7 +223,7 @@ is_guess_in(struct side_row *row)
 	return confidence && strcmp(confidence, "guess") == 0;
 }
 
-/* A row of which either side may be missing.  What one side could not count is not compared. */
+/* Add a row, which either side may lack.  Numbers unknown to one side are not compared. */
 static int
 add_pair(struct growth *g, struct side_row *was, struct side_row *is, struct err *e)
 {
@@ -247,7 +247,7 @@ add_pair(struct growth *g, struct side_row *was, struct side_row *is, struct err
 	return 0;
 }
 
-/* Both lists are in the order of their keys: like a zip. */
+/* Merge both lists, which are sorted by key. */
 static int
 add_pairs(struct growth *g, struct side *was, struct side *is, struct err *e)
 {
@@ -299,7 +299,7 @@ growth_change(const struct growth_row *row, size_t column)
 	return row->is[column] - row->was[column];
 }
 
-/* By how much it grew in the column, then in the first one, then by name. */
+/* Compare growth in the column, then in the first column, then names. */
 static int
 by_change(const void *a, const void *b, void *column)
 {
@@ -319,7 +319,7 @@ growth_sort(struct growth *g, size_t column)
 		qsort_r(g->v, g->nr, sizeof *g->v, by_change, &column);
 }
 
-/* ---- what is worth showing ---- */
+/* ---- rows worth showing ---- */
 
 bool
 growth_is_size(const struct growth_column *c)

@@ -1,4 +1,4 @@
-/* The blocks that malloc mapped one by one, for 'memdiag heap'. */
+/* The blocks that malloc mapped individually, for 'memdiag heap'. */
 #include <config.h>
 
 #include "account/mmapped.h"
@@ -11,7 +11,8 @@
 #include "maps/leaves.h"
 #include "os/os.h"
 
-/* A name of the kernel's own covers what the region was when it was made (maps/classify.c). */
+/* True if LEAF may be such a block.  A name from the kernel overrides the region's original purpose
+ * (maps/classify.c). */
 static bool
 mmapped_is_chunk(const struct leaf *leaf)
 {

@@ -31,7 +31,7 @@ data_of(json_t *document, const char *member)
 	return json_object_get(json_object_get(document, "data"), member);
 }
 
-/* maps can be added up by several things, or not at all. */
+/* Check the grouping: maps can group its rows in several ways, or not at all. */
 static int
 check_by(struct saved_pair *p, struct err *e)
 {
@@ -72,7 +72,7 @@ check_target(struct saved_pair *p)
 				p->file[i]);
 }
 
-/* All lists that both have.  Those it lacks are left empty. */
+/* Compare all lists that both documents have; the others stay empty. */
 static int
 compare_lists(struct saved_pair *p, struct err *e)
 {

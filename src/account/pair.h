@@ -1,6 +1,4 @@
-/*
- * pair: two outputs that were saved with --json, and what grew between them.
- */
+/* pair: two outputs saved with --json, and the growth between them. */
 #ifndef MEMDIAG_ACCOUNT_PAIR_H
 #define MEMDIAG_ACCOUNT_PAIR_H
 
@@ -14,15 +12,15 @@ struct saved_pair {
 	const char *file[2]; /* borrowed */
 	json_t *was, *is;    /* owned */
 	const struct comparable *what;
-	struct growth growth[COMPARABLE_LISTS]; /* without a list: one of them lacks it */
+	struct growth growth[COMPARABLE_LISTS]; /* without a list if a document lacks it */
 	struct warnings warnings;
 };
 
 /*
- * Read the files BEFORE and AFTER, and compare all lists that both have.  There is a warning if one
- * is partial or lacks a list, or if they are of two processes.  P must be zeroed, and is to be
- * released in any case; it refers to the names of the files.  0, or -1 with E: a file is no output
- * of memdiag, they are not of one kind, or nothing in them can be compared.
+ * Read the files BEFORE and AFTER, and compare all lists that both have.  Warns if one is partial
+ * or lacks a list, or if they describe two processes.  P must be zeroed; release it in any case.
+ * It refers to the file names.  Returns 0, or -1 with E: a file is not an output of memdiag, they
+ * are of different kinds, or no list can be compared.
  */
 int saved_pair_compare(struct saved_pair *p, const char *before, const char *after, struct err *e);
 

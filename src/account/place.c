@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-/* "START-END NAME", into BUF; returns BUF. */
+/* Write "START-END NAME" to BUF and return it. */
 static const char *
 region_text(const struct region *r, char *buf, size_t size)
 {

@@ -8,7 +8,7 @@
 #include "account/sums.h"
 #include "maps/leaves.h"
 
-/* Every group has a column, so that the columns add up to RSS. */
+/* Return the column of a group.  Every group has one, so that the columns add up to RSS. */
 static enum process_part
 part_of(enum group g)
 {

@@ -20,18 +20,18 @@ struct rows_adder {
 	enum rows_by by;
 	const struct selection *sel;
 	/*
-	 * The rows by name: the index of each, plus 1, in a table with open addresses.  hsearch_r()
-	 * looks at the first eight characters of a name only, which paths often share.
+	 * The rows by name: an index plus 1 each, in an open-addressing hash table. hsearch_r()
+	 * hashes only the first eight characters of a name, which paths often share.
 	 */
 	size_t *slot;
 	size_t nr_slots;		/* a power of 2, at least twice the rows */
-	size_t kind_row[NR_LEAF_KINDS]; /* the row of a kind, plus 1; 0 if none yet */
+	size_t kind_row[NR_LEAF_KINDS]; /* the row of a kind, plus 1; 0 if not yet created */
 	size_t group_row[NR_GROUPS];
-	size_t last; /* the row of the last name asked for, plus 1 */
-	bool failed; /* no memory */
+	size_t last; /* the row of the last name searched, plus 1 */
+	bool failed; /* out of memory */
 };
 
-/* So that a column is sorted by its place there. */
+/* The sort orders follow the order of the columns. */
 _Static_assert(SORT_THP - SORT_PSS == EXTRA_THP, "one order of columns and of sorting");
 
 /* ---- rows ---- */
@@ -50,7 +50,7 @@ new_row(struct rows_adder *a, const char *name, size_t parent)
 	return a->rows->nr - 1;
 }
 
-/* Where the row called NAME is, or belongs. */
+/* Return the slot of the row called NAME, or the slot where it belongs. */
 static size_t *
 rows_slot_of(const struct rows_adder *a, const char *name)
 {
@@ -65,7 +65,7 @@ rows_slot_of(const struct rows_adder *a, const char *name)
 	return &a->slot[at];
 }
 
-/* The row called NAME; neighbours often have the same. */
+/* Return the row called NAME; neighbours often share it. */
 static size_t
 row_named(struct rows_adder *a, const char *name)
 {
@@ -93,7 +93,7 @@ rows_group_row(struct rows_adder *a, enum group g)
 	return a->group_row[g] - 1;
 }
 
-/* The row of kind K within its group. */
+/* Return the row of kind K within its group. */
 static size_t
 kind_row(struct rows_adder *a, enum leaf_kind k)
 {
@@ -105,7 +105,7 @@ kind_row(struct rows_adder *a, enum leaf_kind k)
 	return a->kind_row[k] - 1;
 }
 
-/* ---- which row a leaf goes into ---- */
+/* ---- the row of a leaf ---- */
 
 static size_t
 row_by_class(struct rows_adder *a, const struct leaf *l)
@@ -172,7 +172,7 @@ rows_add_leaf(struct row *r, const struct leaf *l)
 static int
 add_all(struct rows_adder *a)
 {
-	/* No more rows have names than there are leaves. */
+	/* At most as many rows have names as leaves exist. */
 	for (a->nr_slots = 64; a->nr_slots < 2 * a->s->leaves.nr; a->nr_slots *= 2)
 		;
 	a->slot = calloc(a->nr_slots, sizeof *a->slot);
@@ -214,7 +214,7 @@ row_of_all(const struct space *s, const struct selection *sel)
 	for (size_t i = 0; i < s->leaves.nr; i++)
 		if (selection_takes(sel, s, &s->leaves.v[i]))
 			rows_add_leaf(&r, &s->leaves.v[i]);
-	if (selection_is_all(sel)) { /* pages that came after RSS was counted are in no leaf */
+	if (selection_is_all(sel)) { /* pages that appeared after RSS was counted are in no leaf */
 		r.sum.extra_bytes[EXTRA_PSS] = s->totals.pss_bytes;
 		r.sum.extra_bytes[EXTRA_USS] = s->totals.uss_bytes;
 		r.sum.extra_bytes[EXTRA_DIRTY] = s->totals.dirty_bytes;
@@ -251,7 +251,7 @@ rows_descending(uint64_t a, uint64_t b)
 	return a > b ? -1 : a < b;
 }
 
-/* 0 if they are equal. */
+/* Return 0 if both are equal. */
 static int
 compare_values(const struct row *a, const struct row *b, enum rows_sort sort)
 {
@@ -283,7 +283,7 @@ compare_values(const struct row *a, const struct row *b, enum rows_sort sort)
 		first = rows_descending(
 			a->sum.extra_bytes[sort - SORT_PSS], b->sum.extra_bytes[sort - SORT_PSS]);
 		break;
-	case SORT_ADDRESS: /* they are made in that order */
+	case SORT_ADDRESS: /* they are created in this order */
 		return 0;
 	}
 	if (!first)

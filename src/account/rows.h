@@ -1,6 +1,4 @@
-/*
- * rows: the leaves of an address space added up, for 'memdiag maps'.
- */
+/* rows: the leaves of an address space, grouped for 'memdiag maps'. */
 #ifndef MEMDIAG_ACCOUNT_ROWS_H
 #define MEMDIAG_ACCOUNT_ROWS_H
 
@@ -38,12 +36,12 @@ extern const char *const rows_by_names[NR_BY + 1];
 
 struct row {
 	const char *name;	 /* raw; owned by the rows, or by the space if LEAF is set */
-	size_t parent;		 /* index of the row it is a part of, or NO_PARENT */
-	const struct leaf *leaf; /* BY_MAPPING: the one it stands for */
+	size_t parent;		 /* index of its parent row, or NO_PARENT */
+	const struct leaf *leaf; /* BY_MAPPING: the leaf in this row */
 	struct leaf_sum sum;
-	uint64_t unused_bytes;	    /* of RSS, in stacks: left over below the stack pointer */
-	bool has_unused;	    /* false: no stack pointer is known */
-	enum confidence confidence; /* of the least sure of its leaves */
+	uint64_t unused_bytes;	    /* part of RSS in stacks: left below the stack pointer */
+	bool has_unused;	    /* false: the stack pointer is unknown */
+	enum confidence confidence; /* the lowest among its leaves */
 };
 
 struct rows {
@@ -52,28 +50,27 @@ struct rows {
 };
 
 /*
- * Add up the leaves of S that SEL takes, not BY_MAPPING.  R must be zeroed or released.  0, or -1
- * with E and R released.
+ * Group the leaves of S that SEL selects; not for BY_MAPPING.  R must be zeroed or released.
+ * Returns 0, or -1 with E and R released.
  */
 int rows_make(struct rows *r, const struct space *s, const struct target *t, enum rows_by by,
 	const struct selection *sel, struct err *e);
-/* All leaves of S that SEL takes, added up. */
+/* Return the sum of all leaves of S that SEL selects. */
 struct row row_of_all(const struct space *s, const struct selection *sel);
-/* Whether the pages of S were counted where they are, so that unused_bytes is right. */
+/* True if the pages of S were counted by address, so that unused_bytes is right. */
 bool rows_know_unused(const struct space *s);
 void rows_release(struct rows *r);
 #define auto_rows __attribute__((cleanup(rows_release)))
 
 /*
- * The rows in the order to print them in: parts behind what they are parts of.  *RET has R->nr
- * pointers and is the caller's to free.
+ * Sort the rows for printing: parts follow their parents.  *RET has R->nr pointers; the caller
+ * frees it.
  */
 int rows_sort(const struct rows *r, enum rows_sort sort, const struct row ***ret, struct err *e);
 
 /*
- * BY_MAPPING there are as many rows as leaves, so none is kept: leaves_sort() gives the order to
- * print them in: *RET_NR indexes of the leaves that SEL takes in *RET, which is the caller's to
- * free.
+ * BY_MAPPING has as many rows as leaves, so rows are not stored: store the indexes of the *RET_NR
+ * leaves that SEL selects in *RET, in the order to print.  The caller frees it.
  */
 int leaves_sort(const struct space *s, const struct selection *sel, enum rows_sort sort,
 	uint32_t **ret, size_t *ret_nr, struct err *e);

@@ -47,9 +47,9 @@ leaf_object(const struct space *s, const struct leaf *l)
 	return leaf_kind_name((enum leaf_kind)l->kind);
 }
 
-/* ---- what is selected ---- */
+/* ---- the selection ---- */
 
-/* Whether NAME is what people read or programs read for a part. */
+/* True if NAME is a part's name in text or in JSON. */
 static bool
 is_part(const char *name, enum leaf_kind k)
 {
@@ -66,7 +66,7 @@ is_in_class(const struct selection *sel, const struct space *s, const struct lea
 	for (size_t i = 0; i < sel->classes.nr; i++) {
 		const char *name = sel->classes.v[i];
 
-		/* A leaf in a class of the user's own is in no other class. */
+		/* A leaf in a user-defined class is in no other class. */
 		if (own ? strcmp(name, own) == 0
 			: strcmp(name, group_name(leaf_kind_group(kind))) == 0 ||
 					is_part(name, kind))

@@ -70,7 +70,7 @@ sums_sum_up(struct leaf_sum *sum, const struct leaf_sum *part)
 		sum->extra_bytes[x] += part->extra_bytes[x];
 }
 
-/* Whether LEAF is memory in [heap] that the program itself took with sbrk(): not malloc's. */
+/* True if LEAF is memory in [heap] that the program took with sbrk() outside malloc. */
 static bool
 is_own_sbrk(const struct space *s, const struct leaf *leaf)
 {
@@ -135,8 +135,8 @@ space_nr_mappings(const struct space *s)
 	uint64_t nr = s->process->maps.nr;
 
 	/*
-	 * It is no vm_area_struct of the process's own: arch/x86/entry/vsyscall/vsyscall_64.c,
-	 * gate_vma.
+	 * The vsyscall page has no vm_area_struct of the process:
+	 * arch/x86/entry/vsyscall/vsyscall_64.c, gate_vma.
 	 */
 	for (size_t i = 0; i < s->process->maps.nr; i++)
 		nr -= region_is_vsyscall(&s->process->maps.region[i]);

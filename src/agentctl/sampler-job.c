@@ -192,7 +192,7 @@ sampler_job_refuse_other(const struct host *s, enum wire_capture capture, struct
 		now == WIRE_NOTE_ALL ? "record" : "profile", s->target->pid);
 }
 
-/* Refuse a record: it keeps its word for each block by the place of glibc's chunk. */
+/* Refuse a record: it identifies each block by the place of glibc's chunk. */
 static int
 refuse_record(const struct host *s, struct err *e)
 {

@@ -1,7 +1,6 @@
 /*
- * arm64.  Everything the kernel says of this processor is defined here and nothing is taken from
- * its own headers, so that the unit test can be built anywhere; on arm64 that test compares the
- * two.
+ * arm64.  All kernel definitions for this processor are repeated here instead of taken from its
+ * headers, so that the unit test can be built on any machine; on arm64 the test compares both.
  */
 #include <config.h>
 
@@ -25,12 +24,12 @@ const int arch_clone_child_tid = 4;
 const uint32_t arch_tls_relocation = R_AARCH64_TLS_TPREL;
 
 /*
- * At a stop the kernel has already decided about the interrupted call (arch/arm64/kernel/signal.c,
- * do_signal): one that failed with EINTR has lost its first argument.
+ * At a stop the kernel has already handled the interrupted call (arch/arm64/kernel/signal.c,
+ * do_signal): a call that failed with EINTR has lost its first argument.
  */
 const bool arch_can_rewind = false;
 
-/* uapi/linux/elf.h; the names are newer than some libcs. */
+/* uapi/linux/elf.h; some libcs lack these names. */
 #define MD_NT_ARM_SSVE 0x40b
 #define MD_NT_ARM_ZA 0x40c
 #define MD_NT_ARM_POE 0x40f
@@ -48,13 +47,13 @@ enum {
 #define NO_SYSCALL UINT64_MAX
 #define INSTRUCTION_BYTES 4
 
-/* PSTATE: what an indirect branch demands of its target (BTI), and single-stepping. */
+/* PSTATE: the target type required by an indirect branch (BTI), and single-stepping. */
 #define PSTATE_BTYPE (UINT64_C(3) << 10)
 #define PSTATE_SS (UINT64_C(1) << 21)
 
 /*
- * The words of struct arch_regs: NT_PRSTATUS (uapi/asm/ptrace.h, struct user_pt_regs), then what
- * the kernel keeps elsewhere.
+ * The words of struct arch_regs: NT_PRSTATUS (uapi/asm/ptrace.h, struct user_pt_regs), then data
+ * that the kernel keeps elsewhere.
  */
 enum {
 	X0, /* x1 to x30 follow */
@@ -66,10 +65,10 @@ enum {
 	PC,
 	PSTATE,
 	NR_PRSTATUS_WORDS,
-	/* the call it is in, or that it was in when it was stopped */
+	/* the present system call, or the one interrupted by the stop */
 	SYSCALL_NR = NR_PRSTATUS_WORDS,
-	TLS,	  /* TPIDR_EL0; of arch_save() only, as is the next */
-	PAC_MASK, /* bits of a code address that hold its signature */
+	TLS,	  /* TPIDR_EL0; only from arch_save(), as is the next */
+	PAC_MASK, /* bits of a code address that contain its signature */
 	NR_WORDS
 };
 
@@ -95,20 +94,20 @@ arch_tls_of_program(const Elf64_Phdr *tls)
 {
 	const uint64_t align = tls->p_align ? tls->p_align : 1;
 
-	/* variant I: behind two words */
+	/* variant I: after two words */
 	return (int64_t)((16 + align - 1) / align * align);
 }
 
 int
 arch_check_process(const struct target *t, struct err *e)
 {
-	(void)t, (void)e; /* a shadow stack (GCS) is each thread's own: arch_obstacle() */
+	(void)t, (void)e; /* every thread has its own shadow stack (GCS): arch_obstacle() */
 	return 0;
 }
 
 /* ---- registers ---- */
 
-/* Read a register set that not every processor or kernel has: false if it is missing. */
+/* Read an optional register set: false if the processor or kernel lacks it. */
 static bool
 get_optional(pid_t tid, unsigned int type, void *buf, size_t size)
 {
@@ -127,7 +126,7 @@ arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e)
 	*ret = (struct arch_regs){ .size_bytes = sizeof ret->word };
 	if (os_get_regset(tid, NT_PRSTATUS, ret->word, &ret->size_bytes, e) < 0)
 		return -1;
-	/* A thread in 32-bit mode answers with 18 words of 4 bytes. */
+	/* For a thread in 32-bit mode the kernel returns 18 words of 4 bytes. */
 	if (ret->size_bytes != PRSTATUS_BYTES)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "thread %d runs 32-bit code", tid);
 	if (os_get_regset(tid, NT_ARM_SYSTEM_CALL, &nr, &nr_bytes, e) < 0)
@@ -138,8 +137,8 @@ arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e)
 }
 
 /*
- * At a system call's entry the call is skipped.  It is dropped after the registers are set: skipped
- * alone, the thread would go on behind the call as if it had been made.
+ * Set the registers.  At a system call's entry the call is skipped, and cancelled after the
+ * registers are set: otherwise the thread would continue after the call as if it had been made.
  */
 int
 arch_set_regs(pid_t tid, const struct arch_regs *regs, struct err *e)
@@ -155,7 +154,7 @@ int
 arch_save(pid_t tid, struct arch_thread *ret, struct err *e)
 {
 	uint64_t *r = ret->regs.word;
-	uint64_t mask[2]; /* struct user_pac_mask: of data and of code addresses */
+	uint64_t mask[2]; /* struct user_pac_mask: for data and for code addresses */
 
 	ret->ext_bytes = sizeof(struct fpsimd);
 	if (arch_get_regs(tid, &ret->regs, e) < 0 ||
@@ -182,12 +181,12 @@ struct vector_header {
 	uint16_t vl, max_vl, flags, reserved;
 };
 
-#define VECTOR_FLAG_LIVE 1 /* SVE_PT_REGS_SVE: more than the 128 bits that FPSIMD has */
+#define VECTOR_FLAG_LIVE 1 /* SVE_PT_REGS_SVE: more than the 128 bits in FPSIMD */
 #define GCS_ENABLED 1	   /* PR_SHADOW_STACK_ENABLE */
 
 /*
- * A thread in a system call has no live vectors beyond FPSIMD (fpsimd_syscall_enter); one that was
- * running may.
+ * Return the obstacle.  A thread in a system call has no live vectors beyond FPSIMD
+ * (fpsimd_syscall_enter); a running one may have.
  */
 const char *
 arch_obstacle(pid_t tid)
@@ -264,12 +263,12 @@ arch_set_result(struct arch_regs *r, int64_t value)
 	r->word[X0] = (uint64_t)value;
 }
 
-/* ---- system calls that were interrupted ---- */
+/* ---- interrupted system calls ---- */
 
 /*
- * Calls with a relative timeout: the kernel keeps what is left of it, for restart_syscall.  An
- * absolute one (clock_nanosleep with TIMER_ABSTIME, FUTEX_WAIT_BITSET) stays right when the call is
- * made again, and ppoll and pselect6 write what is left to their caller.
+ * True for calls with a relative timeout: the kernel stores the rest for restart_syscall.  An
+ * absolute timeout (clock_nanosleep with TIMER_ABSTIME, FUTEX_WAIT_BITSET) stays right when the
+ * call is repeated, and ppoll and pselect6 write the rest to the caller's timeout.
  */
 static bool
 has_relative_timeout(const uint64_t *u)
@@ -290,9 +289,9 @@ has_relative_timeout(const uint64_t *u)
 }
 
 /*
- * The kernel rewinds the thread to the call before a tracer sees it, and forgets the number.  Its
- * last step, if PC was not changed, is to exchange the call for restart_syscall where a timeout has
- * to be kept (setup_restart_syscall); as we do change PC, that is done here.
+ * The kernel rewinds the thread to the call before a tracer sees it, and forgets the number.  As
+ * its last step, if PC is unchanged, it replaces the call by restart_syscall if a timeout must be
+ * kept (setup_restart_syscall). memdiag changes PC, so it must do this step here.
  */
 bool
 arch_is_still_in(struct arch_regs *r, long nr, raddr sp, raddr pc)
@@ -302,7 +301,7 @@ arch_is_still_in(struct arch_regs *r, long nr, raddr sp, raddr pc)
 	if (u[SP] != sp.v || (long)u[X8] != nr)
 		return false;
 	if (u[PC] == pc.v)
-		return true; /* just finished, perhaps with EINTR: nothing is left to restart */
+		return true; /* just finished, perhaps with EINTR: the call cannot be restarted */
 	if (u[PC] != pc.v - INSTRUCTION_BYTES)
 		return false;
 	u[SYSCALL_NR] = nr;
@@ -321,7 +320,7 @@ arch_restart(const struct arch_regs *r)
 	return u[X8] == NR_RESTART_SYSCALL ? ARCH_RESTARTS_FROM_BLOCK : ARCH_RESTARTS;
 }
 
-/* The kernel has rewound PC already, and kept the arguments. */
+/* The kernel has already rewound PC and kept the arguments. */
 void
 arch_rewind(struct arch_regs *r, long nr)
 {
@@ -355,9 +354,8 @@ aarch64_go_to(uint64_t *u, raddr pc, raddr sp)
 const bool arch_returns_by_frame = false;
 
 /*
- * x7 carries no argument (ARCH_MAX_ARGS): while a thread is stopped at a system call the kernel
- * uses it to say whether this is the entry or the exit, and undoes any change (kernel/ptrace.c,
- * report_syscall).
+ * x7 carries no argument (ARCH_MAX_ARGS): while a thread is stopped at a system call, the kernel
+ * uses it to distinguish entry from exit, and reverts any change (kernel/ptrace.c, report_syscall).
  */
 void
 arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_args,
@@ -400,14 +398,14 @@ struct poe_record {
 
 /*
  * The frame that rt_sigreturn reads (arch/arm64/kernel/signal.c: rt_sigframe, parse_user_sigframe).
- * The kernel's own frames have 4096 bytes for the records; nothing behind the null record is read.
+ * The kernel's own frames have 4096 bytes for the records; it reads none after the null record.
  *
  *	lower   +----------------------------------+  addr = sp = 16n
  *	        | siginfo, never read back         |
  *	        | ucontext                         |
  *	        |   signal mask                    |
  *	        |   registers                      |
- *	        |   FPSIMD record, which must be   |
+ *	        |   FPSIMD record, required        |
  *	        |   POR_EL0 record, or a null one  |
  *	        |   null record                    |
  *	higher  +----------------------------------+  <= top
@@ -439,7 +437,7 @@ build_records(struct aarch64_rt_sigframe *to, const struct arch_thread *th)
 	to->mc.fpsimd.fpsr = ext.fpsimd.fpsr;
 	to->mc.fpsimd.fpcr = ext.fpsimd.fpcr;
 	memcpy(to->mc.fpsimd.v, ext.fpsimd.v, sizeof to->mc.fpsimd.v);
-	/* Without this record 6.12 and later may set the register to anything. */
+	/* Without this record, Linux 6.12 and later may set the register to any value. */
 	if (th->ext_bytes >= sizeof ext)
 		to->mc.poe =
 			(struct poe_record){ { POE_RECORD, sizeof(struct poe_record) }, ext.por };
@@ -456,7 +454,7 @@ arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs, 
 		.mc = { .sp = u[SP], .pc = u[PC], .pstate = u[PSTATE] },
 	};
 
-	(void)restorer; /* is the return address, in a register */
+	(void)restorer; /* the return address is in a register */
 	memcpy(frame.mc.x, u + X0, sizeof frame.mc.x);
 	build_records(&frame, th);
 	f->addr.v = (top.v - sizeof frame) & ~UINT64_C(15);
@@ -465,7 +463,8 @@ arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs, 
 }
 
 /*
- * mov x8, #139; svc #0: the kernel keeps these because unwinders look for them (vdso/sigreturn.S).
+ * mov x8, #139; svc #0: the kernel keeps these bytes because unwinders search for them
+ * (vdso/sigreturn.S).
  */
 static const unsigned char restorer_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
 
@@ -484,7 +483,7 @@ arch_find_restorer(const struct target *t, const struct objects *o, const struct
 	struct image_symbol s;
 	struct err e;
 
-	(void)libc; /* has none of its own here */
+	(void)libc; /* libc has no restorer on this processor */
 	if (!o->vdso.v || image_open(&vdso, t, o->vdso, (raddr){ 0 }, NULL, 0, 0, &e) < 0 ||
 		image_find(vdso, "__kernel_rt_sigreturn", &s) < 0)
 		return (raddr){ 0 };
@@ -496,12 +495,12 @@ arch_find_restorer(const struct target *t, const struct objects *o, const struct
 
 /* ---- reading a few instructions ---- */
 
-/* The state while a function without branches is followed. */
+/* State for following a function without branches. */
 struct evaluation {
-	const struct target *target; /* for loads; NULL: they are not followed */
+	const struct target *target; /* for loads; NULL: loads are not followed */
 	uint64_t pc, tls;
 	uint64_t x[31];
-	uint32_t known; /* bit N: x[N] is */
+	uint32_t known; /* bit N: x[N] is known */
 };
 
 static bool
@@ -521,13 +520,13 @@ aarch64_load(const struct evaluation *ev, uint64_t addr, uint64_t *ret)
 static uint64_t
 adrp_target(uint32_t code, uint64_t pc)
 {
-	/* immhi and immlo are 21 bits, signed, that count pages. */
+	/* immhi and immlo form a signed 21-bit number of pages. */
 	uint64_t imm = (uint64_t)(code >> 5 & 0x7ffff) << 2 | (code >> 29 & 3);
 
 	return (pc & ~UINT64_C(0xfff)) + ((imm ^ 0x100000) - 0x100000) * 4096;
 }
 
-/* Follow one instruction of those that compilers make of "return &variable". */
+/* Follow one instruction of the kinds that compilers generate for "return &variable". */
 static bool
 aarch64_follow(struct evaluation *ev, uint32_t code)
 {
@@ -549,7 +548,7 @@ aarch64_follow(struct evaluation *ev, uint32_t code)
 	else if ((code & 0xffc00000) != 0xf9400000 || !aarch64_is_known(ev, n) ||
 		!aarch64_load(ev, ev->x[n] + imm * UINT64_C(8), &value)) /* ldr xD, [xN, #imm] */
 		return false;
-	if (d == 31) /* sp or nothing */
+	if (d == 31) /* sp or zero register */
 		return false;
 	ev->x[d] = value;
 	ev->known |= UINT32_C(1) << d;
@@ -559,7 +558,7 @@ aarch64_follow(struct evaluation *ev, uint32_t code)
 #define RET 0xd65f03c0
 #define LEAF_INSTRUCTIONS 8
 
-/* The result of the function at FN in O; {0} if it is not that simple. */
+/* Return the result of the function at FN in O; {0} if it is not simple enough. */
 static raddr
 leaf_result(struct evaluation *ev, const struct object *o, raddr fn)
 {
@@ -571,7 +570,7 @@ leaf_result(struct evaluation *ev, const struct object *o, raddr fn)
 		memcpy(&code, bytes + i * INSTRUCTION_BYTES, sizeof code);
 		ev->pc = fn.v + (uint64_t)i * INSTRUCTION_BYTES;
 		if (code == RET)
-			return (raddr){ ev->x[0] }; /* 0 if nothing was put there */
+			return (raddr){ ev->x[0] }; /* 0 if not set */
 		if (!aarch64_follow(ev, code))
 			break;
 	}
@@ -601,7 +600,7 @@ const unsigned char arch_make_syscall[] = {
 const size_t arch_make_syscall_offset = 4;
 const size_t arch_make_syscall_bytes = sizeof arch_make_syscall;
 
-/* A static program is not hooked here yet. */
+/* Static programs cannot be hooked here yet. */
 const struct arch_spare arch_spare = { .bytes = 0 };
 
 bool

@@ -1,5 +1,6 @@
 /*
- * A processor memdiag has no file for: arch_check_process() refuses, so nothing else is reached.
+ * For unsupported processors: arch_check_process() refuses, so no other function is
+ * reached.
  */
 #include <config.h>
 

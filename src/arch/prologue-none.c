@@ -1,4 +1,4 @@
-/* No function can be hooked on this processor, or because Zydis is missing. */
+/* Hooks are unsupported on this processor, or Zydis is missing. */
 #include <config.h>
 
 #include "arch/prologue.h"

@@ -14,7 +14,7 @@
 
 const char *const prologue_obstacle = NULL;
 
-/* The 2 GiB that rel32 reaches, less the size of a large library. */
+/* The 2 GiB range of rel32, minus the size of a large library. */
 const uint64_t prologue_reach_bytes = UINT64_C(0x70000000);
 
 static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -37,7 +37,7 @@ prologue_x86_64_decode(const unsigned char *code, size_t size, uint64_t addr, st
 		ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, size, &ret->i, ret->operand));
 }
 
-/* The target of a relative branch; 0 for anything else. */
+/* Return the target of a relative branch; 0 for other instructions. */
 static uint64_t
 branch_target(const struct decoded *d)
 {
@@ -49,7 +49,7 @@ branch_target(const struct decoded *d)
 	return d->addr + d->i.length + o->imm.value.u;
 }
 
-/* The address that a RIP-relative operand points to; 0 if none. */
+/* Return the address of a RIP-relative operand; 0 without one. */
 static uint64_t
 rip_target(const struct decoded *d)
 {
@@ -73,8 +73,8 @@ put_rel32(unsigned char *at, uint64_t target, uint64_t end)
 }
 
 /*
- * Copy the instruction D, of bytes FROM, to AT of ret's code.  Returns its length there, 0 with
- * *WHY.
+ * Copy the instruction D, whose bytes are at FROM, to TO, which will be at address AT.  Return its
+ * length there, 0 with *WHY.
  */
 static size_t
 move_one(const struct decoded *d, const unsigned char *from, unsigned char *to, uint64_t at,
@@ -95,7 +95,7 @@ move_one(const struct decoded *d, const unsigned char *from, unsigned char *to, 
 			return 0;
 		return d->i.length;
 	}
-	/* jcc rel8 is 7x, jcc rel32 is 0f 8x; loop and jrcxz are others, and have no long form. */
+	/* jcc rel8 is 7x, jcc rel32 is 0f 8x; loop and jrcxz differ, and have no long form. */
 	if (d->i.meta.category == ZYDIS_CATEGORY_COND_BR && d->i.opcode >= 0x70 &&
 		d->i.opcode < 0x90) {
 		to[0] = 0x0f;
@@ -108,7 +108,7 @@ move_one(const struct decoded *d, const unsigned char *from, unsigned char *to, 
 	return put_rel32(to + 1, target, at + JUMP_BYTES) ? JUMP_BYTES : 0;
 }
 
-/* Code behind such an instruction is reached by a jump only. */
+/* True if code after such an instruction is reached only by a jump. */
 static bool
 ends_flow(const struct decoded *d)
 {
@@ -121,8 +121,8 @@ ends_flow(const struct decoded *d)
 /* ---- the instruction that stays ---- */
 
 /*
- * Registers that carry nothing into a function of NR_ARGS arguments: a hook may find anything
- * there.
+ * True for registers that pass no value into a function of NR_ARGS arguments: a hook may find any
+ * value there.
  */
 static bool
 is_scratch(ZydisRegister reg, unsigned int nr_args)
@@ -139,7 +139,7 @@ is_scratch(ZydisRegister reg, unsigned int nr_args)
 		if (whole == argument[i])
 			return true;
 	switch (whole) {
-	/* of a function with variable arguments: how many vector registers */
+	/* for a function with variable arguments: number of vector registers */
 	case ZYDIS_REGISTER_RAX:
 	case ZYDIS_REGISTER_R10:
 	case ZYDIS_REGISTER_R11:
@@ -186,8 +186,8 @@ undo_sub(struct prologue *p, int32_t bytes)
 }
 
 /*
- * Whether D can be executed before the hook is called with NR_ARGS arguments, when followed by what
- * is put into P.
+ * True if D can be executed before the hook is called with NR_ARGS arguments, when followed by the
+ * instructions stored in P.
  */
 static bool
 find_undo(const struct decoded *d, unsigned int nr_args, struct prologue *p)
@@ -214,7 +214,7 @@ find_undo(const struct decoded *d, unsigned int nr_args, struct prologue *p)
 
 /* ---- jumps ---- */
 
-/* Whether nothing in the function jumps to [FROM, TO). */
+/* True if no code in the function jumps to [FROM, TO). */
 static bool
 is_never_entered(const unsigned char *code, size_t size, uint64_t fn, uint64_t from, uint64_t to)
 {
@@ -268,16 +268,16 @@ prologue_stub(
 
 /* ---- moving ---- */
 
-/* The instructions that are moved so far. */
+/* The instructions moved so far. */
 struct moving {
 	const unsigned char *code;
 	size_t size;
 	uint64_t fn, to;
-	size_t from, out; /* bytes of the function, and of what is moved */
+	size_t from, out; /* bytes of the function, and of the moved code */
 	unsigned char *moved;
 };
 
-/* Move the next instruction, *D from now on. */
+/* Move the next instruction, and store it in *D. */
 static bool
 move_next(struct moving *m, struct decoded *d, const char **why)
 {
@@ -297,7 +297,8 @@ move_next(struct moving *m, struct decoded *d, const char **why)
 	return true;
 }
 
-/* Behind the KEPT bytes of what stays, which are moved as well unless they are a mark. */
+/* Move the instructions after the KEPT bytes that stay, which are moved as well unless they are a
+ * mark. */
 static int
 move_behind(const unsigned char *code, size_t size, raddr fn, raddr to, size_t kept,
 	struct prologue *ret, const char **why)
@@ -318,7 +319,8 @@ move_behind(const unsigned char *code, size_t size, raddr fn, raddr to, size_t k
 		if (!move_next(&m, &d, why))
 			return -1;
 	}
-	/* To begin again is to call the function; to begin behind what has to be undone is not. */
+	/* A jump to the beginning calls the function again; a jump past the instruction to undo
+	 * does not. */
 	*why = "something in it jumps to its beginning";
 	if (!is_never_entered(
 		    code, size, fn.v, ret->at.v + (is_mark || !kept), ret->at.v + ret->nr_bytes))
@@ -339,7 +341,7 @@ prologue_move(const unsigned char *code, size_t size, raddr fn, unsigned int nr_
 		if (move_behind(code, size, fn, to, first.i.length, ret, why) == 0)
 			return 0;
 		if (first.i.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
-			return -1; /* it has to stay */
+			return -1; /* this instruction must stay */
 	}
 	ret->nr_undo = 0;
 	return move_behind(code, size, fn, to, 0, ret, why);
@@ -359,7 +361,7 @@ prologue_patch(const struct prologue *p, uint64_t was, raddr to)
 	return was;
 }
 
-/* pop %reg, of one byte or two, may stand before the jump. */
+/* Return the size of the patch; a pop %reg of one or two bytes may precede the jump. */
 size_t
 prologue_patch_bytes(uint64_t word)
 {

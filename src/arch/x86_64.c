@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 
-/* The unit test has a processor of its own. */
+/* The unit test simulates a processor. */
 #ifndef ARCH_CPUID
 #define ARCH_CPUID __cpuid_count
 #endif
@@ -30,7 +30,7 @@ const int arch_clone_child_tid = 3;
 const uint32_t arch_tls_relocation = R_X86_64_TPOFF64;
 const bool arch_can_rewind = true;
 
-/* The kernel's values in rax of an interrupted call (include/linux/errno.h). */
+/* The kernel's values in rax for an interrupted call (include/linux/errno.h). */
 enum {
 	ERESTARTSYS = 512,
 	ERESTARTNOINTR = 513,
@@ -43,14 +43,14 @@ enum {
 #define FLAG_ALIGNMENT_CHECK 0x40000
 
 /*
- * <sys/reg.h> numbers the words of struct arch_regs.  They are never accessed as a struct
+ * <sys/reg.h> numbers the words of struct arch_regs.  Never access them as a struct
  * user_regs_struct: its members have another type, so compilers may assume that they do not alias.
  */
 _Static_assert(sizeof(struct user_regs_struct) <= ARCH_MAX_REGS * sizeof(uint64_t), "no room");
 
 /*
- * The end of each component of the standard XSAVE format (CPUID leaf 0xd), 0 if none.
- * Asked once, before anything is stopped: in a virtual machine one CPUID can take 50 us.
+ * The end of each component of the standard XSAVE format (CPUID leaf 0xd), 0 if absent.  Queried
+ * once, before any thread is stopped: in a virtual machine one CPUID can take 50 us.
  */
 static uint32_t xsave_end[63];
 
@@ -98,7 +98,7 @@ arch_check_process(const struct target *t, struct err *e)
 const char *
 arch_obstacle(pid_t tid)
 {
-	(void)tid; /* all of the extended state is in the frame */
+	(void)tid; /* the frame contains all of the extended state */
 	return NULL;
 }
 
@@ -110,7 +110,7 @@ arch_get_regs(pid_t tid, struct arch_regs *ret, struct err *e)
 	*ret = (struct arch_regs){ .size_bytes = sizeof ret->word };
 	if (os_get_regset(tid, NT_PRSTATUS, ret->word, &ret->size_bytes, e) < 0)
 		return -1;
-	/* A thread in 32-bit mode answers with 17 words of 4 bytes. */
+	/* For a thread in 32-bit mode the kernel returns 17 words of 4 bytes. */
 	if (ret->size_bytes != sizeof(struct user_regs_struct))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "thread %d runs 32-bit code", tid);
 	ret->stop_nr = os_stop_nr(tid);
@@ -154,7 +154,7 @@ arch_from_sample(struct arch_regs *r, const uint64_t *values)
 	*r = (struct arch_regs){ .size_bytes = sizeof(struct user_regs_struct) };
 	for (size_t i = 0; i < sizeof sampled / sizeof *sampled; i++)
 		r->word[sampled[i]] = values[i];
-	r->word[ORIG_RAX] = UINT64_MAX; /* in no system call */
+	r->word[ORIG_RAX] = UINT64_MAX; /* not in a system call */
 }
 
 raddr
@@ -178,7 +178,7 @@ arch_thread_pointer(const struct arch_regs *r)
 long
 arch_syscall_nr(const struct arch_regs *r)
 {
-	/* Interrupts leave a negative number here (arch/x86/include/asm/ptrace.h). */
+	/* Interrupts store a negative number here (arch/x86/include/asm/ptrace.h). */
 	long nr = (long)r->word[ORIG_RAX];
 
 	return nr < 0 ? -1 : nr;
@@ -210,7 +210,7 @@ arch_set_result(struct arch_regs *r, int64_t value)
 	r->word[RAX] = (uint64_t)value;
 }
 
-/* ---- system calls that were interrupted ---- */
+/* ---- interrupted system calls ---- */
 
 enum arch_restart
 arch_restart(const struct arch_regs *r)
@@ -238,7 +238,8 @@ arch_is_still_in(struct arch_regs *r, long nr, raddr sp, raddr pc)
 }
 
 /*
- * The kernel's action after the stop with this result (arch_do_signal_or_restart, handle_signal).
+ * Do what the kernel does after the stop for this result (arch_do_signal_or_restart,
+ * handle_signal).
  */
 void
 arch_rewind(struct arch_regs *r, long nr)
@@ -278,7 +279,7 @@ arch_prepare_call(struct arch_regs *r, raddr fn, const uint64_t *arg, size_t nr_
 	uint64_t *u = r->word;
 	static const int in[] = { RDI, RSI, RDX, RCX, R8, R9 };
 
-	(void)restorer; /* is the frame's first word */
+	(void)restorer; /* the restorer is the frame's first word */
 	for (size_t i = 0; i < nr_args && i < sizeof in / sizeof *in; i++)
 		u[in[i]] = arg[i];
 	u[RAX] = 0; /* no vector registers carry arguments */
@@ -294,7 +295,7 @@ arch_prepare_return(struct arch_regs *r, raddr restorer, raddr frame)
 	uint64_t *u = r->word;
 
 	u[RIP] = restorer.v;
-	u[RSP] = frame.v + 8; /* as if the frame's return address were popped */
+	u[RSP] = frame.v + 8; /* as if the frame's return address had been popped */
 	u[ORIG_RAX] = (uint64_t)-1;
 }
 
@@ -330,8 +331,8 @@ struct x86_64_rt_sigframe {
 };
 
 /*
- * uc_flags (uapi/asm/ucontext.h): FP_XSTATE | SIGCONTEXT_SS | STRICT_RESTORE_SS.  To a function
- * that returns into the frame this is its seventh argument.
+ * uc_flags (uapi/asm/ucontext.h): FP_XSTATE | SIGCONTEXT_SS | STRICT_RESTORE_SS.  A function that
+ * returns into the frame sees it as its seventh argument.
  */
 #define UC_FLAGS ARCH_SEVENTH_ARG
 
@@ -343,7 +344,7 @@ struct fpx_sw_bytes {
 };
 
 #define XSAVE_SW_OFFSET 464
-#define XSAVE_BV_OFFSET 512 /* which components are not in their initial state */
+#define XSAVE_BV_OFFSET 512 /* components that are not in their initial state */
 #define XSAVE_MIN_BYTES 576
 #define FP_MAGIC1 0x46505853
 #define FP_MAGIC2 0x46505845
@@ -355,9 +356,9 @@ component_end(int i)
 }
 
 /*
- * The part of the state that is in use, as a signal frame has it.  It must not be larger than what
- * the thread is permitted: the kernel would drop all but the legacy part (fpu/signal.c,
- * check_xstate_in_sigframe).  A component that is in use is permitted.
+ * Build the used part of the state as in a signal frame.  It must not exceed what the thread is
+ * permitted: the kernel would drop all but the legacy part (fpu/signal.c,
+ * check_xstate_in_sigframe).  A component in use is always permitted.
  */
 static size_t
 build_fpstate(unsigned char *to, const struct arch_thread *th)
@@ -366,7 +367,7 @@ build_fpstate(unsigned char *to, const struct arch_thread *th)
 	uint32_t size = XSAVE_MIN_BYTES, magic2 = FP_MAGIC2;
 	uint64_t in_use, enabled;
 
-	memcpy(&enabled, th->ext + XSAVE_SW_OFFSET, sizeof enabled); /* ptrace puts XCR0 here */
+	memcpy(&enabled, th->ext + XSAVE_SW_OFFSET, sizeof enabled); /* ptrace stores XCR0 here */
 	memcpy(&in_use, th->ext + XSAVE_BV_OFFSET, sizeof in_use);
 	for (int i = 2; i < 63; i++)
 		if (in_use >> i & 1 && component_end(i) > size)
@@ -409,7 +410,7 @@ arch_build_frame(struct arch_frame *f, raddr top, const struct arch_regs *regs, 
 	memcpy(f->bytes + (fp_addr - f->addr.v), fpstate, fp_bytes);
 }
 
-/* mov $15,%rax; syscall: glibc keeps these bytes because unwinders look for them. */
+/* mov $15,%rax; syscall: glibc keeps these bytes because unwinders search for them. */
 static const unsigned char restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
 bool
@@ -419,10 +420,10 @@ arch_is_sigreturn(const struct arch_regs *r, raddr restorer)
 		r->word[RIP] == restorer.v + sizeof restorer_code;
 }
 
-/* The code is near the beginning, so that not all of a library is read. */
+/* The code is near the beginning; reading in pieces avoids reading the whole library. */
 #define PIECE_BYTES UINT64_C(65536)
 
-/* Where restorer_code is in the SIZE bytes of IMAGE at START; 0 if nowhere. */
+/* Return the place of restorer_code in the SIZE bytes of IMAGE at START; 0 if not found. */
 static raddr
 find_restorer(const struct image *image, raddr start, uint64_t size)
 {
@@ -485,16 +486,16 @@ const size_t arch_make_syscall_bytes = sizeof arch_make_syscall;
 /* ---- a library in a program without a dynamic linker ---- */
 
 /*
- * tcbhead_t (sysdeps/x86_64/nptl/tls.h): 512 bytes at 0x80 that ld.so saved vector registers in, in
- * shared programs only, until 2.23, and that have stayed because others know the size; struct
- * pthread goes on at 0x2c0, with its robust_head at 0x2e0.  A new stack is zero there, one of the
- * program's own is made so (nptl/allocatestack.c), and one that is used again keeps what was there.
+ * tcbhead_t (sysdeps/x86_64/nptl/tls.h): until 2.23, ld.so of shared programs saved vector
+ * registers in the 512 bytes at 0x80, which remain because others rely on the size; struct pthread
+ * continues at 0x2c0, with robust_head at 0x2e0.  The bytes are zero in a new stack, are cleared in
+ * a stack provided by the program (nptl/allocatestack.c), and keep their content in a reused stack.
  */
 const struct arch_spare arch_spare = {
 	.offset = 0x80, .bytes = 480, .timeout = 0x260, .head = 0x2e0
 };
 
-/* It points to itself twice: as tcb and as self. */
+/* A control block points to itself twice: as tcb and as self. */
 bool
 arch_is_control_block(const uint64_t block[ARCH_BLOCK_WORDS], raddr tp)
 {
@@ -529,7 +530,7 @@ arch_relocate(const struct image_relocation *r, uint64_t base, uint64_t *ret)
 
 /* ---- reading a few instructions ---- */
 
-/* Skip an endbr64 at CODE, if there is one. */
+/* Skip an endbr64 at CODE, if present. */
 static const unsigned char *
 skip_endbr(const unsigned char *code)
 {
@@ -538,7 +539,8 @@ skip_endbr(const unsigned char *code)
 	return memcmp(code, endbr64, sizeof endbr64) == 0 ? code + sizeof endbr64 : code;
 }
 
-/* The target of a 7-byte instruction "REX.W OPCODE 05 disp32" (RIP-relative, to rax) at CODE. */
+/* Decode the target of a 7-byte instruction "REX.W OPCODE 05 disp32" (RIP-relative, to rax) at
+ * CODE. */
 static bool
 rip_relative(const unsigned char *code, unsigned char opcode, uint64_t addr, raddr *ret)
 {
@@ -552,7 +554,8 @@ rip_relative(const unsigned char *code, unsigned char opcode, uint64_t addr, rad
 }
 
 /*
- * Its thread-local words end where the thread pointer points to (csu/libc-tls.c, __libc_setup_tls).
+ * Find errno in a static program, whose thread-local words end at the thread pointer
+ * (csu/libc-tls.c, __libc_setup_tls).
  */
 static raddr
 errno_of_static(const struct image *image, const struct arch_regs *r)
@@ -611,7 +614,8 @@ arch_returned_address(const struct object *o, raddr fn)
 bool
 arch_follows_call(const unsigned char *before, size_t nr)
 {
-	/* call rel32 is e8 and four bytes; call r/m is ff /2 of two to seven bytes. */
+	/* call rel32 is e8 and four bytes; call r/m is ff /2 with a length of two to seven
+	 * bytes. */
 	if (nr >= 5 && before[nr - 5] == 0xe8)
 		return true;
 	for (size_t len = 2; len <= 7 && len <= nr; len++)
@@ -623,6 +627,6 @@ arch_follows_call(const unsigned char *before, size_t nr)
 raddr
 arch_strip_signature(const struct arch_regs *r, raddr code)
 {
-	(void)r; /* nothing is signed here */
+	(void)r; /* addresses are not signed here */
 	return code;
 }

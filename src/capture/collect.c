@@ -345,7 +345,7 @@ add_comments(struct profile *p, const struct sites_copy *sites, struct err *e)
 	return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- the profile ---- */
 
 int
 profile_collect(struct profile **ret, const struct sites_copy *sites, const struct process *process,

@@ -276,7 +276,7 @@ log_record_write_all(struct log_record_job *j, struct err *e)
 		return -1;
 	if (unended < 0)
 		*e = failure;
-	return unended < 0 ? err_context(e, "the log is written, but the agent goes on") : 0;
+	return unended < 0 ? err_context(e, "the log is written, but the agent continues") : 0;
 }
 
 int

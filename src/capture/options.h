@@ -15,13 +15,13 @@
 #include "wire/sites.h"
 #include "wire/wire.h"
 
-/* When files of a profile are written while the program runs. */
+/* Conditions for writing files of a profile while the program runs. */
 struct trigger_options {
 	struct wire_triggers wanted;
 	bool is_any; /* one of these was given */
 };
 
-/* The memory that a record takes; all is zero at first. */
+/* The memory that a record takes; zeroed at first. */
 struct overhead_options {
 	bool is_any;
 	uint64_t max_bytes; /* --max-overhead; 0: any */

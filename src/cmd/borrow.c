@@ -10,7 +10,7 @@
 
 #define DEFAULT_WAIT_NS (UINT64_C(5) * 1000000000)
 
-/* The words of --thread, and of --mode, which was its name before, by enum inject_mode. */
+/* Words of --thread, and of --mode, its former name, by enum inject_mode. */
 static const char *const thread_names[] = {
 	[INJECT_MODE_AUTO] = "auto",
 	[INJECT_MODE_HELPER] = "helper",
@@ -52,7 +52,7 @@ static const struct ui_option malloc_options[] = {
 
 const struct ui_syntax borrow_malloc_syntax = { .options = malloc_options };
 
-/* At a terminal the reason for a wait is printed once. */
+/* On a terminal, the reason for a wait is printed after this time, once. */
 #define TELL_AFTER_NS UINT64_C(1000000000)
 
 static const struct ui_options *waiting_opt;

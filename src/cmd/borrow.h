@@ -8,13 +8,13 @@
 #include "ui/option.h"
 #include "ui/ui.h"
 
-/* The options --thread and --wait, whose input is a struct inject_options, zeroed. */
+/* The options --thread and --wait; the input is a struct inject_options, zeroed. */
 extern const struct ui_syntax borrow_syntax;
 
-/* --malloc, whose input is an enum malloc_choice. */
+/* --malloc; the input is an enum malloc_choice. */
 extern const struct ui_syntax borrow_malloc_syntax;
 
-/* Share out --timeout between the wait and the call, once all options are known. */
+/* Divide --timeout between the wait and the call; call it when all options are parsed. */
 void borrow_limit(struct inject_options *inject, const struct ui_options *ui);
 
 #endif

@@ -39,7 +39,7 @@ static const struct ui_option options[] = {
 	{ "max-stop", 0, "DURATION", 1,
 		"stop the process for at most DURATION at a time, to see what is in use (200ms)",
 		UI_DURATION, AT(max_stop_ns) },
-	/* of memdiag 0.1 */
+	/* name in memdiag 0.1 */
 	{ "max-stop-ms", 0, "N", 1, NULL, UI_NUMBER, AT(max_stop_ns), .scale = 1000000 },
 	{ 0 },
 };
@@ -50,7 +50,7 @@ cmd_count_parse_verb(struct argp_state *state, void *input, char *arg)
 	struct count_options *o = input;
 
 	if (o->has_verb)
-		return ARGP_ERR_UNKNOWN; /* a process, then */
+		return ARGP_ERR_UNKNOWN; /* it is a process */
 	o->is_stop = strcmp(arg, "stop") == 0;
 	if (!o->is_stop && strcmp(arg, "start") != 0)
 		ui_refuse(state, arg, "is neither start nor stop");
@@ -92,7 +92,7 @@ static const struct ui_syntax cmd_count_syntax = {
 	       "changes nothing.\n\n" UI_EXIT_STATUS_HELP,
 };
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static int
 cmd_count_run(int argc, char **argv, struct err *e)
@@ -108,7 +108,7 @@ cmd_count_run(int argc, char **argv, struct err *e)
 	borrow_limit(&opt.inject, &opt.ui);
 	progress = ui_progress_begin(
 		&opt.ui, opt.is_stop ? "stopping the count" : "starting the count");
-	/* a net, as in malloc_target_open() */
+	/* an upper limit, as in malloc_target_open() */
 	deadline_set(2 * opt.ui.timeout_ns + 1000000000);
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
 		agent_file_find(agent, sizeof agent, e) < 0 || target_open(&t, opt.ui.pid, e) < 0 ||

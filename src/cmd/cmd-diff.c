@@ -66,7 +66,7 @@ static const struct ui_syntax cmd_diff_syntax = {
 	       "out.\n\n" UI_EXIT_STATUS_HELP,
 };
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static int
 cmd_diff_run(int argc, char **argv, struct err *e)

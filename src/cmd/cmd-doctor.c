@@ -28,7 +28,7 @@ static const struct ui_syntax cmd_doctor_syntax = {
 	       "The exit status is 2 when anything says 'no'.\n\n" UI_EXIT_STATUS_HELP,
 };
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static int
 cmd_doctor_run(int argc, char **argv, struct err *e)

@@ -51,7 +51,7 @@ static const struct ui_option options[] = {
 	{ .group = 2, .help = "How it is read:" },
 	{ "max-stop", 0, "DURATION", 2, "stop the process for at most DURATION at a time (200ms)",
 		UI_DURATION, AT(ask.how.max_stop_ns) },
-	/* of memdiag 0.1 */
+	/* name in memdiag 0.1 */
 	{ "max-stop-ms", 0, "N", 2, NULL, UI_NUMBER, AT(ask.how.max_stop_ns), .scale = 1000000 },
 	{ "no-stop", 0, NULL, 2, "do not stop it: what changes meanwhile is approximate", UI_VALUE,
 		AT(ask.how.max_stop_ns), .value = 0 },
@@ -167,7 +167,7 @@ cmd_heap_run_several(struct cmd_heap_options *o, struct err *e)
 	return several_run(&what, &o->ask.ui, e);
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static int
 cmd_heap_run(int argc, char **argv, struct err *e)

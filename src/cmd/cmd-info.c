@@ -20,16 +20,16 @@
 #include "ui/ui.h"
 #include "view/info.h"
 
-/* More rows than that are asked for with -n. */
+/* More rows need -n. */
 #define DEFAULT_ROWS 16
-/* A question that threads of a server would notice is not asked. */
+/* Do not ask for data if threads of a server would notice the pause. */
 #define DEFAULT_MAX_LOCK_NS 10000000
 
 /* ---- options ---- */
 
 struct cmd_info_options {
 	struct info_options info;
-	const char *from; /* file name of malloc_info()'s document */
+	const char *from; /* name of a file with malloc_info()'s document */
 };
 
 static const char *const sort_name[] = {

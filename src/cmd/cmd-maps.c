@@ -43,10 +43,10 @@
 #include "view/maps-text.h"
 #include "view/maps.h"
 
-/* smaps of more than this makes the target's mmap() wait for tens of milliseconds. */
+/* Reading smaps of a larger process delays the target's mmap() by tens of milliseconds. */
 #define PSS_WARN_BYTES (UINT64_C(4) << 30)
 
-/* Some 450,000 mappings; by default a process can have 65,530. */
+/* About 450,000 mappings; by default a process can have 65,530. */
 #define OWN_WARN_BYTES (UINT64_C(64) << 20)
 
 struct cmd_maps_options {
@@ -58,12 +58,12 @@ struct cmd_maps_options {
 	struct selection selection;
 	unsigned int extras; /* bits of enum extra */
 	const char *diff;    /* file name */
-	const char *from;    /* file name of a saved map, which is read in place of a process */
+	const char *from;    /* name of a saved map, read instead of a process */
 	raddr at;
 	bool has_by, has_sort, has_several, has_at;
 };
 
-/* NAME=GLOB makes a class. */
+/* Define the class NAME with the pattern GLOB. */
 static void
 make_class(struct argp_state *state, struct selection *sel, char *name, const char *glob)
 {
@@ -100,7 +100,8 @@ cmd_maps_add_class(struct argp_state *state, const struct ui_option *row, void *
 		argp_failure(state, UI_FAILED, ENOMEM, "cannot keep classes");
 }
 
-/* A class may be made behind the option that chooses it, so this is asked at the end. */
+/* Check the chosen classes after all options: a class may be defined after the option that selects
+ * it. */
 static void
 check_classes(struct argp_state *state, const struct selection *sel)
 {
@@ -122,7 +123,7 @@ cmd_maps_column(size_t i)
 	return i < NR_EXTRAS ? extra_columns[i].name : NULL;
 }
 
-/* ARG is "dirty,thp", and is taken apart. */
+/* Add the columns in ARG, such as "dirty,thp"; ARG is modified. */
 static void
 cmd_maps_add_columns(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
@@ -155,7 +156,8 @@ set_range(struct argp_state *state, const struct ui_option *row, void *input, ch
 		!ui_parse_address(end + 1, &sel->end.v, &end) || *end || sel->end.v <= sel->start.v)
 		ui_option_refuse(state, row, arg);
 	sel->start.v -= sel->start.v % page;
-	sel->end.v -= 1 + (sel->end.v - 1) % page; /* first down: it may be the last address */
+	sel->end.v -= 1 + (sel->end.v - 1) % page; /* subtract first: this may be the last
+						    * address */
 	sel->end.v += page;
 	sel->has_range = true;
 	o->space.cut[0] = sel->start;
@@ -285,7 +287,7 @@ static const struct ui_syntax cmd_maps_syntax = {
 
 /* ---- comparing ---- */
 
-/* The file may well be of another process; that is worth a word. */
+/* Warn if the saved file is from another process, which is allowed. */
 static void
 warn_of_other_target(const struct cmd_maps_options *o, const struct target *t, json_t *old)
 {
@@ -297,7 +299,7 @@ warn_of_other_target(const struct cmd_maps_options *o, const struct target *t, j
 			saved_target(old, name, sizeof name));
 }
 
-/* Read the saved output that is to be compared with, and add up by what it is added up by. */
+/* Read the saved output to compare with, and choose the same grouping. */
 static int
 read_old(struct cmd_maps_options *o, json_t **ret, struct err *e)
 {
@@ -353,7 +355,7 @@ cmd_maps_print(const struct cmd_maps_options *o, const struct maps_report *repor
 	return ui_output_close(&out, e);
 }
 
-/* Nothing of S is selected by its object or address; a class may well be empty. */
+/* Fail if S has no mapping with the selected object or address; a class may be empty. */
 static int
 refuse_selection(const struct cmd_maps_options *o, const struct target *t, const struct space *s,
 	struct err *e)
@@ -374,7 +376,7 @@ refuse_selection(const struct cmd_maps_options *o, const struct target *t, const
 		text_printable(sel->object, object, sizeof object), where);
 }
 
-/* T is NULL and W is set if S is of a saved map. */
+/* Print the report on S.  T is NULL and W is set if S is from a saved map. */
 static int
 cmd_maps_report(const struct cmd_maps_options *o, const struct target *t, const struct space *s,
 	json_t *old, const struct warnings *w, struct err *e)
@@ -416,7 +418,7 @@ cmd_maps_report(const struct cmd_maps_options *o, const struct target *t, const 
 	return is_partial(s) ? UI_PARTIAL : UI_DONE;
 }
 
-/* The use of one address; T and W as in cmd_maps_report(). */
+/* Report the use of one address; T and W as in cmd_maps_report(). */
 static int
 report_place(const struct cmd_maps_options *o, const struct target *t, const struct space *s,
 	const struct warnings *w, struct err *e)
@@ -436,7 +438,8 @@ report_place(const struct cmd_maps_options *o, const struct target *t, const str
 	return is_partial(s) ? UI_PARTIAL : UI_DONE;
 }
 
-/* The mappings are unreadable, but all users may read the totals.  WHY is the reason. */
+/* Report the totals, which all users may read, if the mappings are unreadable; WHY is the
+ * reason. */
 static int
 report_totals(const struct cmd_maps_options *o, const struct target *t, const struct err *why,
 	struct err *e)
@@ -526,7 +529,7 @@ show_file(struct cmd_maps_options *o, struct err *e)
 /* ---- several processes ---- */
 
 /*
- * Read the address space of T into S, which is not read if that is forbidden: then W has a warning.
+ * Read the address space of T into S.  If that is forbidden, S stays unread and W gets a warning.
  */
 static int
 read_space(struct space *s, bool *ret_is_read, struct os_status *ret,
@@ -555,7 +558,7 @@ struct cmd_maps_adder {
 	struct warnings warnings;
 };
 
-/* Add the line of T.  That its mappings may not be read is a warning. */
+/* Add the line of T.  Unreadable mappings cause a warning. */
 static int
 cmd_maps_add_process(const struct target *t, void *arg, struct err *e)
 {
@@ -615,7 +618,7 @@ cmd_maps_run(int argc, char **argv, struct err *e)
 	int status;
 
 	ui_parse(&cmd_maps_syntax, argc, argv, &o);
-	/* memdiag stops and changes nothing, so it may end at any point. */
+	/* memdiag stops no thread and changes nothing here, so it may exit at any point. */
 	deadline_set(o.ui.timeout_ns);
 	if (o.diff || o.from)
 		limits_set_memory(&o.ui);

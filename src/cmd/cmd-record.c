@@ -19,7 +19,7 @@
 
 /* ---- options ---- */
 
-/* Before --thread had this name, --mode chose the borrowed thread, too. */
+/* --mode: the former name of --thread here, which still accepts its words. */
 static void
 cmd_record_set_mode(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
@@ -57,8 +57,7 @@ cmd_record_check(struct argp_state *state, void *input)
 	const bool begins = o->verb == PROFILE_START || o->verb == PROFILE_ONE_SHOT;
 
 	if (o->has_mode && !begins)
-		argp_error(
-			state, "--mode is for a record that begins, or for start while it goes on");
+		argp_error(state, "--mode is for a record that begins, or for start while it runs");
 	if (o->mode == RECORD_CLOSED && o->verb == PROFILE_ONE_SHOT)
 		argp_error(state, "--mode closed ends a record: say start --mode closed, or stop");
 	if (o->ui.output && o->verb == PROFILE_START && o->mode != RECORD_LOG_FAST)
@@ -104,7 +103,7 @@ static const struct ui_syntax cmd_record_syntax = {
 	       "nothing.\n\n" UI_EXIT_STATUS_HELP,
 };
 
-/* Open the log of the process of UI. */
+/* Open the log of the process in UI. */
 static int
 cmd_record_open_log(
 	struct recording **ret, struct ui_options *ui, char *name, size_t size, struct err *e)

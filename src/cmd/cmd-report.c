@@ -7,7 +7,7 @@
 
 /* ---- options ---- */
 
-/* -f is --force in all other commands. */
+/* In all other commands -f means --force. */
 #define F_IS_FILE "-f is --file here; --force replaces a file that exists"
 
 static void
@@ -96,7 +96,7 @@ static const struct ui_syntax cmd_report_syntax = {
 	       "FLAT%.\n\n" UI_EXIT_STATUS_HELP,
 };
 
-/* ---- the work ---- */
+/* ---- the command ---- */
 
 static int
 cmd_report_run(int argc, char **argv, struct err *e)

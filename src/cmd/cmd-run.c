@@ -23,8 +23,8 @@
 
 struct cmd_run_options {
 	struct ui_options ui;
-	uint64_t limit_bytes; /* 0: none */
-	uint64_t total_bytes; /* a limit for all processes together; 0: none */
+	uint64_t limit_bytes; /* 0: unlimited */
+	uint64_t total_bytes; /* limit for the sum of all processes; 0: unlimited */
 	enum wire_on_limit on_limit;
 	bool has_on_limit;
 	enum wire_account account;
@@ -44,7 +44,8 @@ struct cmd_run_work {
 /* ---- options ---- */
 
 /*
- * Without a unit it would be seconds, as everywhere; but MT_PRINT_INTERVAL_MS takes milliseconds.
+ * Parse the interval in milliseconds if ARG has no unit, as MT_PRINT_INTERVAL_MS does; other
+ * options take seconds.
  */
 static void
 cmd_run_set_interval(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
@@ -72,7 +73,7 @@ static const struct ui_option options[] = {
 		LIMIT, AT(total_bytes), GIVEN(follows) },
 	{ "on-limit", 0, "ACTION", 1,
 		"exit: say so and end with 255 (default); enomem: the call fails; abort: dump "
-		"core; signal: SIGTERM, and the call fails; report: say so and go on",
+		"core; signal: SIGTERM, and the call fails; report: say so and continue",
 		UI_WORD, AT(on_limit), GIVEN(has_on_limit), .words = wire_on_limit_names,
 		.wrong = "is not an action: say " },
 	{ "print-interval", 0, "DURATION", 1,
@@ -124,9 +125,9 @@ static const struct ui_syntax cmd_run_syntax = {
 /* ---- starting ---- */
 
 /*
- * For a report a process must exist when the program has ended, in whatever way.  memdiag is that
- * process, as the program's parent, and the shell waits for it: a process on the side would write
- * when the prompt is back. Without a report the program replaces memdiag, as with env(1).
+ * True if memdiag must report after the program ends. memdiag is then the program's parent and the
+ * shell waits for it: a separate process would print after the prompt.  Without a report the
+ * program replaces memdiag, as with env(1).
  */
 static bool
 wants_report(const struct cmd_run_options *o)
@@ -135,8 +136,9 @@ wants_report(const struct cmd_run_options *o)
 }
 
 /*
- * The limit that each process has in its environment: one that cannot open the file that all share,
- * as its /proc is another one or is missing, holds the limit of all by itself.
+ * Return the limit that each process gets in its environment: the limit of all if no other is
+ * given.  A process that cannot open the shared file, because its /proc is missing or another one,
+ * applies it to itself.
  */
 static int64_t
 limit_of_each(const struct cmd_run_options *o)
@@ -147,7 +149,7 @@ limit_of_each(const struct cmd_run_options *o)
 	return own < total ? own : total;
 }
 
-/* Become the program of ARG, a struct cmd_run_work.  Returns only if that fails. */
+/* Become the program of ARG, a struct cmd_run_work.  Returns only on failure. */
 static int
 cmd_run_become(void *arg, struct err *e)
 {
@@ -167,7 +169,7 @@ cmd_run_become(void *arg, struct err *e)
 	return launch_become(&r->launch, &settings, e);
 }
 
-/* ---- when it has ended ---- */
+/* ---- after its end ---- */
 
 static int
 cmd_run_print_json(const struct cmd_run_work *r, const struct run_report *report,
@@ -208,9 +210,10 @@ cmd_run_report(const struct cmd_run_work *r, struct ui_output *out, struct err *
 	return ui_output_close(out, e);
 }
 
-/* ---- both ---- */
+/* ---- both ways ---- */
 
-/* With --profile --output is for its files; the numbers go to standard error. */
+/* Use --output as the prefix of the profile's files with --profile; the numbers go to standard
+ * error. */
 static void
 take_prefix(struct cmd_run_options *o)
 {
@@ -221,7 +224,7 @@ take_prefix(struct cmd_run_options *o)
 	o->ui.output = NULL;
 }
 
-/* Where to say which files of a profile were written; NULL: nowhere. */
+/* Return the stream that lists the files written for a profile; NULL if they are not listed. */
 static FILE *
 profile_lines(const struct ui_options *opt)
 {
@@ -235,7 +238,7 @@ run_release(struct cmd_run_work *r)
 	launch_release(&r->launch);
 }
 
-/* The table of processes is in a file that we have open. */
+/* True if memdiag must stay, because it holds the file with the table of processes. */
 static bool
 has_to_stay(const struct cmd_run_options *o)
 {
@@ -252,7 +255,7 @@ start_program(struct cmd_run_work *r, struct err *e)
 			: os_run_child(cmd_run_become, r, &r->end, e);
 }
 
-/* The file for the counters of all processes, where they are followed. */
+/* Create the file for the counters of all processes if children are followed. */
 static int
 make_family(struct cmd_run_work *r, struct err *e)
 {
@@ -275,9 +278,9 @@ run_and_report(struct cmd_run_work *r, struct err *e)
 		make_family(r, e) < 0 || run_profile_begin(&r->profile, e) < 0 ||
 		start_program(r, e) < 0)
 		return -1;
-	/* A reader of ours that went away is no reason not to end as the program did. */
+	/* Exit as the program did even if memdiag's reader has closed the pipe. */
 	signal(SIGPIPE, SIG_IGN);
-	/* All that there is is written before it is said what could not be. */
+	/* Write everything possible, then report what failed. */
 	unwritten = run_profile_write(&r->profile, r->end.pid, e) < 0;
 	failed = wants_report(r->opt) && cmd_run_report(r, &out, &failure) < 0 &&
 		(opt->output || opt->json);
@@ -293,7 +296,7 @@ run_and_report(struct cmd_run_work *r, struct err *e)
 								    : os_end_as(r->end.status);
 }
 
-/* The agent obeys MemTracer's variables only without the settings that we give it. */
+/* Warn of MemTracer's variables, which the agent ignores if memdiag sets its own settings. */
 static void
 warn_of_variables(const struct cmd_run_work *r)
 {
@@ -315,7 +318,7 @@ run_program(struct cmd_run_work *r, struct err *e)
 {
 	if (!*r->launch.argv)
 		return err_set(
-			e, 0, "which program? say it behind the options. Try 'memdiag run --help'");
+			e, 0, "which program? say it after the options. Try 'memdiag run --help'");
 	if (r->opt->has_on_limit && !r->opt->limit_bytes && !r->opt->total_bytes)
 		return err_set(e, 0,
 			"--on-limit says what happens at the limit: --limit or --limit-total is missing");
@@ -334,13 +337,13 @@ cmd_run_program(int argc, char **argv, struct err *e)
 	};
 	int status = launch_keep_environment(&r.launch, e);
 
-	/* memdiag's own exit status must differ from those of programs. */
+	/* memdiag's own exit status must differ from the statuses of programs. */
 	argp_err_exit_status = UI_NOT_RUN;
 	if (status == 0) {
 		r.launch.argv = argv + ui_parse_until_word(&cmd_run_syntax, argc, argv, &opt);
 		take_prefix(&opt);
 		r.profile.ui = opt.ui;
-		r.profile.ui.quiet |= opt.ui.json; /* which goes to standard error */
+		r.profile.ui.quiet |= opt.ui.json; /* it goes to standard error */
 		status = run_program(&r, e);
 	}
 	if (status < 0 && e->kind != ERR_NOT_FOUND && e->kind != ERR_NOT_EXECUTABLE)

@@ -38,7 +38,7 @@ struct cmd_stacks_options {
 	} tids;
 	uint64_t max_stop_ns;
 	bool without_lines;
-	int format; /* index in formats[]; -1: not given */
+	int format; /* index into formats[]; -1: not given */
 };
 
 static void
@@ -103,7 +103,7 @@ static const struct ui_syntax cmd_stacks_syntax = {
 	       "a guess: its callee has no unwind table.\n\n" UI_EXIT_STATUS_HELP,
 };
 
-/* ---- the work ---- */
+/* ---- the command ---- */
 
 struct cmd_stacks_work {
 	struct target target;
@@ -148,7 +148,7 @@ cmd_stacks_read_stacks(struct cmd_stacks_work *w, const struct cmd_stacks_option
 	return 0;
 }
 
-/* A line for each stack by the names of its functions, with the number of threads. */
+/* Print one line per distinct stack of function names, with the number of threads. */
 static int
 cmd_stacks_print_folded(const struct cmd_stacks_work *w, struct ui_output *out, struct err *e)
 {

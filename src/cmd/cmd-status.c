@@ -40,11 +40,11 @@ struct cmd_status_options {
 	unsigned long max_rows;
 };
 
-/* A thread that has counted. */
+/* A thread with counters. */
 struct cmd_status_row {
 	const struct wire_thread *counters;
 	int64_t bytes;
-	pid_t tid; /* as we see it; 0: it has ended */
+	pid_t tid; /* in memdiag's PID namespace; 0: the thread has ended */
 	char name[64];
 };
 
@@ -53,9 +53,9 @@ struct status {
 	struct agent_segment counter;
 	struct wire_totals totals;
 	struct sampler_memory sampler;
-	struct logged log; /* of a record */
+	struct logged log; /* for a record */
 	struct warnings warnings;
-	struct family family; /* none if it is alone */
+	struct family family; /* empty if the process is alone */
 	struct cmd_status_row *row;
 	size_t nr;
 };
@@ -89,7 +89,7 @@ static const struct ui_syntax cmd_status_syntax = {
 	       "what a thread has may be less than nothing; the sum is what counts.\n\n" UI_EXIT_STATUS_HELP,
 };
 
-/* ---- finding out ---- */
+/* ---- collecting ---- */
 
 static void
 status_release(struct status *s)
@@ -125,7 +125,7 @@ read_counters(struct status *s, struct err *e)
 			"%d (%s) has memdiag's agent, which does not count: it was not asked to, or cannot stand in front of this malloc",
 			t->pid, t->comm);
 	wire_add_up(s->counter.segment, s->counter.nr_threads, &s->totals);
-	/* It is printed beside the counters, which need nothing of it. */
+	/* Print the period with the counters; they do not depend on it. */
 	if (sampler_memory_read(&s->sampler, &p, &s->counter, &why) < 0)
 		warnings_add(
 			&s->warnings, true, "cannot determine what the sampler takes: %s", why.msg);
@@ -138,8 +138,8 @@ read_counters(struct status *s, struct err *e)
 /* ---- threads ---- */
 
 /*
- * The agent writes down the numbers that threads have in their own namespace, INNER.  Returns the
- * one of NR TIDS that is WANTED there, 0 if none is.
+ * Return the thread of NR TIDS whose number in its own namespace, from INNER, is WANTED; 0 if not
+ * found.  The agent stores those numbers.
  */
 static pid_t
 find_tid(const pid_t *tids, const pid_t *inner, size_t nr, uint32_t wanted)
@@ -150,7 +150,7 @@ find_tid(const pid_t *tids, const pid_t *inner, size_t nr, uint32_t wanted)
 	return 0;
 }
 
-/* The thread on the stack of the place with LIST; 0 if none now. */
+/* Return the thread whose stack contains the place with LIST; 0 if no thread does. */
 static pid_t
 find_owner(const raddr *lists, const pid_t *tids, size_t nr, uint64_t list)
 {
@@ -171,7 +171,7 @@ robust_lists(const struct target *t, const pid_t *tids, size_t nr)
 	return lists;
 }
 
-/* Their numbers in the innermost namespace. */
+/* Return the threads' numbers in the innermost namespace. */
 static pid_t *
 inner_tids(const struct target *t, const pid_t *tids, size_t nr)
 {
@@ -193,7 +193,8 @@ by_bytes(const void *a, const void *b)
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/* The first place is that of threads that found none, and of a parent's before a fork. */
+/* Name the row of place I.  Place 0 counts threads that found no place, and a parent's calls before
+ * a fork. */
 static void
 name_row(struct cmd_status_row *r, const struct status *s, uint32_t i)
 {
@@ -301,7 +302,7 @@ cmd_status_row_to_json(const struct cmd_status_row *r)
 		"blocks_freed", (json_int_t)r->counters->nr_freed);
 }
 
-/* The document, the caller's; NULL with E. */
+/* Build the document, which the caller frees; NULL with E. */
 static json_t *
 status_to_json(const struct status *s, struct err *e)
 {
@@ -373,7 +374,7 @@ cmd_status_run_several(struct cmd_status_options *opt, struct err *e)
 	return several_run(&what, &opt->ui, e);
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static int
 cmd_status_run(int argc, char **argv, struct err *e)

@@ -40,7 +40,7 @@
 #define FOLLOW_INTERVAL_NS ((uint64_t)1000000000)
 #define LEAST_INTERVAL_NS ((uint64_t)1000000)
 
-/* A time that was asked for. */
+/* A time given by the user. */
 struct when {
 	enum when_kind { WHEN_NOT, WHEN_TIME, WHEN_PEAK, WHEN_END } kind;
 	uint64_t ns;
@@ -54,18 +54,18 @@ struct cmd_timeline_options {
 	unsigned int nr_threads; /* 0: not given */
 	struct when at, from, to;
 	bool follows;
-	const struct plot_format *plot; /* NULL: that of a report, which moments have */
-	bool is_mapped;			/* of moments: what was mapped, not what was live */
+	const struct plot_format *plot; /* NULL: a report's format, for moments */
+	bool is_mapped;			/* of moments: show mapped memory instead of live blocks */
 	bool has_value, has_interval;
 };
 
 /* ---- options ---- */
 
-/* --value is in-use or mapped; a moment has types of both. */
+/* Words of --value; a moment has types for both. */
 static const char *const value_names[] = { "in-use", "mapped", NULL };
 static const char *const time_names[] = { "peak", "end", NULL };
 
-/* Into the struct when of ROW. */
+/* Parse ARG into the struct when of ROW. */
 static void
 cmd_timeline_set_time(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
@@ -125,7 +125,7 @@ has_moments(const struct cmd_timeline_options *o)
 	return o->at.kind || o->from.kind || o->to.kind;
 }
 
-/* A number is a process.  Another word may be the name of one, where no file is called so. */
+/* Parse a number as a process.  Another word may be a process name if no file has that name. */
 static error_t
 cmd_timeline_parse_word(struct argp_state *state, void *input, char *arg)
 {
@@ -203,9 +203,9 @@ static const struct ui_syntax cmd_timeline_syntax = {
 /* ---- reading ---- */
 
 struct input {
-	struct target target; /* none of a file */
-	struct logged log;    /* of a process */
-	struct text text;     /* of standard input */
+	struct target target; /* empty for a file */
+	struct logged log;    /* for a process */
+	struct text text;     /* for standard input */
 	struct recording *r;
 };
 
@@ -233,7 +233,7 @@ open_process(struct input *in, struct cmd_timeline_options *o, struct err *e)
 	if (log_place_find(&in->log, t, e) < 0)
 		return -1;
 	which = (struct recording_log){ in->log.said.realtime_ns, in->log.said.opened_ns };
-	/* The process is not needed for the files, which take longer. */
+	/* Files take longer to read, and do not need the process. */
 	deadline_set(o->ui.files_timeout_ns);
 	o->file = in->log.said.dir;
 	return recording_open_log(&in->r, o->file, &which, e);
@@ -259,7 +259,7 @@ cmd_timeline_open_file(struct input *in, const char *path, struct err *e)
 		path);
 }
 
-/* A word that is no file's name: the name of a process. */
+/* Take a word that does not name a file as the name of a process. */
 static int
 take_name(struct cmd_timeline_options *o, struct err *e)
 {
@@ -289,7 +289,7 @@ input_open(struct input *in, struct cmd_timeline_options *o, struct err *e)
 		: -1;
 }
 
-/* Warn of intervals that have become longer than it was asked for. */
+/* Warn if intervals are longer than requested. */
 static void
 warn_of_length(const struct history *h, const struct cmd_timeline_options *o, struct warnings *w)
 {
@@ -314,7 +314,7 @@ read_history(struct history *h, struct recording *r, const struct history_moment
 
 /* ---- moments ---- */
 
-/* The interval of H that W is in, if that is not the end. */
+/* Find the interval of H that contains W, unless W is the end. */
 static int
 find_interval(const struct cmd_timeline_options *o, const struct history *h, struct when w,
 	size_t *ret, struct err *e)
@@ -329,7 +329,7 @@ find_interval(const struct cmd_timeline_options *o, const struct history *h, str
 	return 0;
 }
 
-/* The moments that are wanted, as they come. */
+/* The requested moments, in the order in which they are read. */
 struct cmd_timeline_taken {
 	struct history_moment v[2];
 	size_t nr;
@@ -353,14 +353,14 @@ cmd_timeline_take(void *arg, struct history_moment *m, struct err *e)
 	return 0;
 }
 
-/* The answer to print: a history, and one moment of it, or the growth between two. */
+/* The answer to print: a history, and one moment in it or the growth between two moments. */
 struct answer {
 	const struct history *h;
 	struct recording *r;
 	const struct history_moment *from, *to; /* from: NULL for one moment */
 };
 
-/* "FILE at 1.2 s" */
+/* Return a name such as "FILE at 1.2 s". */
 static char *
 name_moment(const struct cmd_timeline_options *o, const struct history_moment *m)
 {
@@ -420,7 +420,7 @@ write_moments(struct cmd_timeline_options *o, const struct answer *a, struct war
 		: reporting_write(&v, &o->reporting, w, out, e);
 }
 
-/* Take the moments FROM, if IS_GROWTH, and TO out of R, whose history is ALL, into TAKEN. */
+/* Read the moments FROM, if IS_GROWTH, and TO from R, whose history is ALL, into TAKEN. */
 static int
 take_moments(const struct cmd_timeline_options *o, struct recording *r, const struct history *all,
 	const struct when *from, struct when to, struct cmd_timeline_taken *taken, struct err *e)
@@ -473,7 +473,7 @@ report_moments(struct cmd_timeline_options *o, struct recording *r, struct warni
 
 /* ---- the timeline ---- */
 
-/* A timeline that is to be written. */
+/* A timeline to write. */
 struct plot_work {
 	const struct timeline_view *v;
 	struct recording *r;
@@ -570,12 +570,12 @@ cmd_timeline_plot_html(const struct plot_work *p, struct ui_output *out, struct 
 	return timeline_print_html(p->v, &peak, out, e);
 }
 
-/* How the timeline is written; moments of it are written in the formats of reports. */
+/* Formats of the timeline; moments are written in the formats of reports. */
 static const struct plot_format {
 	const char *name;
 	int (*write)(const struct plot_work *p, struct ui_output *out, struct err *e);
-	bool keeps_lives; /* the history has to keep how long blocks live */
-	bool follows;	  /* --follow writes it, as FOLLOW */
+	bool keeps_lives; /* the history must keep the lifetimes of blocks */
+	bool follows;	  /* --follow can write it, as FOLLOW */
 	enum follow_format follow;
 } plot_formats[] = {
 	{ "text", cmd_timeline_plot_text, false, true, FOLLOW_FORMAT_TEXT },
@@ -602,7 +602,7 @@ cmd_timeline_find_format(const char *name)
 	return NULL;
 }
 
-/* Which of the formats it is: those of a report differ from those of the timeline. */
+/* Set the format of a timeline or of a report, which have different lists. */
 static int
 cmd_timeline_set_format(struct cmd_timeline_options *o, struct err *e)
 {
@@ -644,7 +644,7 @@ show_timeline(struct cmd_timeline_options *o, struct recording *r, struct warnin
 	return o->plot->write(&(struct plot_work){ &v, r, o, w }, out, e);
 }
 
-/* Longer than any process runs. */
+/* Longer than the lifetime of any process. */
 #define NO_DEADLINE_NS (UINT64_C(1) << 61)
 
 static int

@@ -33,12 +33,13 @@
 #include "view/trace.h"
 
 /*
- * Page faults come often: one in so many is enough to see who makes them.  No program has a stride
- * of this length.
+ * Page faults are frequent, so a sample shows who causes them.  No program has a stride of this
+ * length.
  */
 #define DEFAULT_PERIOD 61
 #define DEFAULT_STACK_BYTES (16 << 10)
-/* The buffers of all CPUs; each must last while memdiag reads the names of a large file. */
+/* The buffers of all CPUs; each must hold the events that arrive while memdiag reads the symbols of
+ * a large file. */
 #define DEFAULT_BUFFERS_BYTES (64 << 20)
 #define LEAST_RING_BYTES (8 << 20)
 #define MOST_RING_BYTES (32 << 20)
@@ -50,8 +51,8 @@ struct cmd_trace_options {
 	struct ui_options ui;
 	struct trace_options trace;
 	struct reporting reporting;
-	const char *value; /* NULL: what is left, or touched */
-	const char *calls; /* the file for calls; NULL: none */
+	const char *value; /* NULL: "left" or "touched" */
+	const char *calls; /* file for calls; NULL: not written */
 	bool has_calls, has_min, has_period;
 };
 
@@ -86,7 +87,7 @@ cmd_trace_set_format(struct argp_state *state, const struct ui_option *row, void
 		ui_option_refuse(state, row, arg);
 }
 
-/* The values of --value, and the types of a profile. */
+/* Words of --value, and the profile types they select. */
 static const struct {
 	const char *what, *type;
 	bool faults, calls;
@@ -224,7 +225,7 @@ static const struct ui_syntax cmd_trace_syntax = {
 	       "run, 127 it was not found.",
 };
 
-/* ---- lines while it goes on ---- */
+/* ---- lines during the trace ---- */
 
 struct cmd_trace_work {
 	const struct cmd_trace_options *options;
@@ -233,9 +234,9 @@ struct cmd_trace_work {
 	struct trace trace;
 	struct warnings warnings;
 	struct ui_output *out;
-	struct ui_output *lines; /* where lines of calls go: OUT, or the file of --calls */
-	FILE *f;		 /* to TEXT, or NULL */
-	char *text;		 /* that is to be written */
+	struct ui_output *lines; /* output for lines of calls: OUT, or the file of --calls */
+	FILE *f;		 /* writes to TEXT; NULL: not open */
+	char *text;		 /* to be written */
 	size_t len, nr_written;
 	bool has_head, is_full;
 };
@@ -261,7 +262,7 @@ cmd_trace_work_release(struct cmd_trace_work *w)
 	started_release(&w->started);
 }
 
-/* Room for lines that are to be written. */
+/* Open the buffer for lines to be written. */
 static int
 open_text(struct cmd_trace_work *w, struct err *e)
 {
@@ -306,8 +307,8 @@ cmd_trace_show(const struct trace_event *event, void *arg, struct err *e)
 }
 
 /*
- * 1: nobody reads it any more, or memdiag is asked to end while the reader of a pipe rests: then
- * the rest is kept for flush_rest().
+ * Write the lines.  Return 1 if the reader has closed the pipe, or if memdiag must end while the
+ * reader of a pipe is slow; then the rest is kept for flush_rest().
  */
 static int
 cmd_trace_flush(void *arg, struct err *e)
@@ -330,8 +331,8 @@ cmd_trace_flush(void *arg, struct err *e)
 }
 
 /*
- * If a signal has ended the trace, another one ends memdiag at once from now on, also if the reader
- * of a pipe does not go on.
+ * Write the remaining lines.  If a signal has ended the trace, the next signal ends memdiag at
+ * once, even if the reader of a pipe is stuck.
  */
 static void
 flush_rest(struct cmd_trace_work *w)
@@ -343,7 +344,7 @@ flush_rest(struct cmd_trace_work *w)
 	drop_text(w);
 }
 
-/* The rest of the file of --calls.  0, or -1 with E. */
+/* Complete the file of --calls and close it.  Returns 0, or -1 with E. */
 static int
 close_calls(struct cmd_trace_work *w, struct err *e)
 {
@@ -398,7 +399,7 @@ cmd_trace_warn(struct cmd_trace_work *w)
 			warnings_add(to, false, "%s", t->programs.v[i]->profile->warnings.v[k]);
 }
 
-/* The type of value called WHAT. */
+/* Return the type for the word given with --value, or the default. */
 static const char *
 type_of(const struct cmd_trace_options *o, struct err *e)
 {
@@ -454,7 +455,7 @@ cmd_trace_print_json(struct cmd_trace_work *w, const struct trace_view *view, st
 	return trace_print_json(view, document, out, e);
 }
 
-/* The formats in which a trace has a form that differs from that of its profile. */
+/* Formats in which a trace is written differently from its profile. */
 static const struct {
 	const struct report_format *format;
 	int (*write)(struct cmd_trace_work *w, const struct trace_view *view, struct ui_output *out,
@@ -481,7 +482,8 @@ cmd_trace_print(struct cmd_trace_work *w, const struct cmd_trace_options *o, str
 	return print_report(w, o, e);
 }
 
-/* A trace lasts as long as it is wanted: --timeout is for what comes before it. */
+/* Open the process and begin the trace. --timeout applies to this part only: the trace lasts as
+ * long as requested. */
 static int
 cmd_trace_begin(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
@@ -520,7 +522,7 @@ set_defaults(struct cmd_trace_options *o)
 	memset(o->trace.call, 1, sizeof o->trace.call);
 }
 
-/* Find the process, or make it. */
+/* Open the process, or start it. */
 static int
 cmd_trace_take_process(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
@@ -553,7 +555,7 @@ cmd_trace_open_output(
 			       : ui_output_open(w->out, ui, e);
 }
 
-/* Standard output cannot be for both calls and sums. */
+/* True if a report is printed; standard output cannot hold both calls and sums. */
 static bool
 has_report(const struct cmd_trace_options *o)
 {
@@ -592,7 +594,7 @@ cmd_trace_run(int argc, char **argv, struct err *e)
 	int status = started_take(&w.started, &argc, argv, e);
 
 	if (w.started.argv)
-		argp_err_exit_status = UI_NOT_RUN; /* which differs from those of programs */
+		argp_err_exit_status = UI_NOT_RUN; /* differs from the statuses of programs */
 	set_defaults(&o);
 	o.ui.pid_optional = w.started.argv != NULL;
 	w.options = &o;

@@ -17,7 +17,8 @@
 #include "ui/units.h"
 #include "view/trim.h"
 
-/* Clients that give a server a second get through it, and gigabytes go back in that time. */
+/* Clients that allow a server one second tolerate this, and gigabytes can be released in that
+ * time. */
 #define DEFAULT_MAX_LOCK_NS (UINT64_C(500) * 1000000)
 #define DEFAULT_ROWS 16
 
@@ -41,7 +42,7 @@ static const struct ui_option options[] = {
 	{ "max-stop", 0, "DURATION", 1,
 		"stop the process for at most DURATION at a time, to predict (200ms)", UI_DURATION,
 		AT(max_stop_ns) },
-	/* of memdiag 0.1 */
+	/* name in memdiag 0.1 */
 	{ "max-stop-ms", 0, "N", 1, NULL, UI_NUMBER, AT(max_stop_ns), .scale = 1000000 },
 	{ "lines", 0, "N", 1, "with -n print at most N arenas; 0 is all of them (16)", UI_NUMBER,
 		AT(max_rows) },
@@ -145,7 +146,7 @@ trim_one(pid_t pid, void *arg, struct err *e)
 	return trim_or_predict(&t, &opt, e) < 0 ? NULL : trim_to_json(&t, &opt, e);
 }
 
-/* All of them are printed: -n is --dry-run here. */
+/* Trim all processes and print all rows: -n means --dry-run here. */
 static int
 cmd_trim_run_several(struct trim_options *opt, struct err *e)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Every command, in the order of the help text: cmd_NAME is at the end of cmd-NAME.c. */
+/* Every command, in the order of the help text: cmd_NAME is defined at the end of cmd-NAME.c. */
 #define COMMANDS(X)                                                                                \
 	X(info)                                                                                    \
 	X(trim)                                                                                    \
@@ -38,7 +38,8 @@ command_find(const char *name)
 	return NULL;
 }
 
-/* Letters to change, add or drop to make A into B (Levenshtein), 99 for long words. */
+/* Return the number of letters to change, add or drop to turn A into B (Levenshtein); 99 for long
+ * words. */
 static int
 distance(const char *a, const char *b)
 {

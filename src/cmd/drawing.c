@@ -1,4 +1,4 @@
-/* The graph of calls, which dot draws. */
+/* Draw the graph of calls with dot. */
 #include <config.h>
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct drawing {
 	int from, to; /* descriptors */
 };
 
-/* In a child: become dot. */
+/* Become dot, in a child. */
 static int
 drawing_become(void *arg, struct err *e)
 {
@@ -32,7 +32,7 @@ drawing_become(void *arg, struct err *e)
 	return err_set(e, errno, "cannot run 'dot'");
 }
 
-/* Have dot draw what is in FROM, to OUT. */
+/* Run dot on FROM and write its output to OUT. */
 static int
 drawing_run(FILE *from, struct ui_output *out, struct err *e)
 {

@@ -6,7 +6,7 @@
 
 #include "report/format.h"
 
-/* All of them in the order of --help. */
+/* All report formats, in the order of --help. */
 #define REPORT_FORMATS(X)                                                                          \
 	X(text)                                                                                    \
 	X(tree)                                                                                    \
@@ -23,12 +23,12 @@
 REPORT_FORMATS(REPORT_FORMAT)
 #undef REPORT_FORMAT
 
-/* The one called NAME; NULL if none. */
+/* Return the format called NAME; NULL if it does not exist. */
 const struct report_format *report_format_find(const char *name);
-/* The name of format I, NULL behind the last one, and its note. */
+/* Return the name of format I, NULL after the last one, and its note. */
 const char *report_format_word(size_t i);
 const char *report_format_note(size_t i);
-/* The same of those that need no blocks. */
+/* Return the name of format I among those that need no blocks; NULL after the last one. */
 const char *report_format_word_of_bytes(size_t i);
 
 #endif

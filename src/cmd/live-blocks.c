@@ -42,7 +42,7 @@ live_blocks_choose(struct sites_copy *c, const struct live_set *s,
 
 /* ---- stacks ---- */
 
-/* Whether the function, file or object of a frame of STACK matches RE. */
+/* True if the function, file or object of a frame in STACK matches RE. */
 static bool
 has_match(const struct profile *p, uint32_t stack, const regex_t *re)
 {
@@ -66,7 +66,7 @@ has_match(const struct profile *p, uint32_t stack, const regex_t *re)
 	return false;
 }
 
-/* Take those stacks out of WANTED, of each stack of P, that PATTERN matches, or does not. */
+/* Clear WANTED for the stacks of P that do not match PATTERN (IS_FOCUS), or that do. */
 static int
 filter(bool *wanted, const struct profile *p, const char *pattern, bool is_focus, struct err *e)
 {

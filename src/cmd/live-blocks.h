@@ -1,6 +1,4 @@
-/*
- * live-blocks: single blocks of the live set of a record, chosen by size and stack.
- */
+/* live-blocks: single blocks of a record's live set, chosen by size and stack. */
 #ifndef MEMDIAG_CMD_LIVE_BLOCKS_H
 #define MEMDIAG_CMD_LIVE_BLOCKS_H
 
@@ -10,16 +8,16 @@
 #include "report/report.h"
 
 /*
- * Have in the sites C blocks of S of these sizes alone, as allocated and in use; CHOSEN gets their
- * sums.
+ * Restrict the sites C to blocks of S of the chosen sizes, both as allocated and in use; CHOSEN
+ * gets their sums.
  */
 void live_blocks_choose(struct sites_copy *c, const struct live_set *s,
 	const struct history_choice *choice, struct history_chosen *chosen);
 
 /*
- * The MOST largest blocks of S of these sizes, whose stacks in P have a match of FOCUS and none of
- * IGNORE, extended regular expressions or NULL.  STACK_OF has the stack of each site.  The caller
- * frees RET->v.  0, or -1 with E.
+ * List the MOST largest blocks of S of these sizes whose stacks in P match FOCUS and do not match
+ * IGNORE (extended regular expressions or NULL).  STACK_OF has the stack of each site.  The caller
+ * frees RET->v.  Returns 0, or -1 with E.
  */
 int live_blocks_list(struct report_blocks *ret, const struct live_set *s,
 	const struct sites_copy *c, const struct profile *p, const uint32_t *stack_of,

@@ -38,18 +38,18 @@
 
 static const struct ui_option options[] = {
 	{ "seconds", 's', "DURATION", 1,
-		"begin, go on for DURATION, end, and write the file (seconds, or 1m, 2h ...)",
-		UI_DURATION, AT(seconds_ns), .least = 1, .beyond = "is no time to go on for" },
+		"begin, run for DURATION, end, and write the file (seconds, or 1m, 2h ...)",
+		UI_DURATION, AT(seconds_ns), .least = 1, .beyond = "is not a DURATION to run for" },
 	{ "symbols-inside", 0, NULL, 1,
 		"write the names of functions into the file, so that it can be read elsewhere",
 		UI_FLAG, AT(symbols_inside) },
 	{ "at-exit", 0, NULL, 1,
-		"go on until the process ends, or for --seconds, then write the file", UI_FLAG,
+		"run until the process ends, or for --seconds, then write the file", UI_FLAG,
 		AT(at_exit) },
 	{ 0 },
 };
 
-/* Longer than any process runs. */
+/* Longer than the lifetime of any process. */
 #define UNTIL_EXIT_NS (UINT64_C(1) << 61)
 
 static error_t
@@ -60,7 +60,7 @@ noting_parse_verb(struct argp_state *state, void *input, char *arg)
 
 	(void)state;
 	if (o->has_verb)
-		return ARGP_ERR_UNKNOWN; /* a process, then */
+		return ARGP_ERR_UNKNOWN; /* it is a process */
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(arg, names[i]) == 0) {
 			o->verb = (enum profile_verb)(PROFILE_START + i);
@@ -95,7 +95,7 @@ const struct ui_syntax noting_syntax = {
 	.check = noting_check,
 };
 
-/* The command that begins CAPTURE. */
+/* Return the name of the command that begins CAPTURE. */
 static const char *
 noting_name(enum wire_capture capture)
 {
@@ -104,7 +104,7 @@ noting_name(enum wire_capture capture)
 
 /* ---- the file ---- */
 
-/* Write what was noted, C, of the process P, and say so in RET. */
+/* Write the samples C of the process P to a file, and report the file in RET. */
 static int
 noting_write_file(const struct profile_options *opt, const struct sites_copy *c,
 	const struct process *p, enum profile_kind kind, struct profiled *ret, struct err *e)
@@ -121,7 +121,7 @@ noting_write_file(const struct profile_options *opt, const struct sites_copy *c,
 	if (profile_file_write(&file, c, p, &opt->ui, ret->path, sizeof ret->path, e) < 0)
 		return target_is_alive(p->target)
 			? err_hint(e,
-				  "What was noted is kept until that begins anew: 'memdiag %s dump -p %d -o PREFIX' writes it",
+				  "What was noted is kept until the next start: 'memdiag %s dump -p %d -o PREFIX' writes it",
 				  noting_name(opt->capture), (int)opt->ui.pid)
 			: -1;
 	ret->head = c->head;
@@ -165,7 +165,7 @@ noting_refuse_other(const struct target *t, const struct sites_copy *c, struct e
 	return err_hint(e, "'memdiag %s dump -p %d' writes it", name, t->pid);
 }
 
-/* The file of the profile of T, which may go on. */
+/* Write the file for the profile of T, which may be running. */
 static int
 noting_dump(const struct target *t, const struct profile_options *opt, enum profile_kind kind,
 	struct profiled *ret, struct err *e)
@@ -210,7 +210,8 @@ noting_look(const struct target *t, const struct profile_options *opt, struct pr
 	return 0;
 }
 
-/* The files of a log have the record: another one is written only if its name is given. */
+/* Stop the log.  A log's files contain the record, so another file is written only if its name is
+ * given. */
 static int
 stop_log(const struct target *t, const struct profile_options *opt, struct profiled *ret,
 	struct err *e)
@@ -239,7 +240,7 @@ run_stop(const struct target *t, const struct profile_options *opt, struct profi
 	return ret->log.is_there && !opt->prefix ? 0 : noting_dump(t, opt, PROFILE_LAST, ret, e);
 }
 
-/* A record that has a log goes on without. */
+/* Start recording in memory if the log fails; the record works without a log. */
 static int
 run_start_in_memory(
 	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
@@ -249,12 +250,12 @@ run_start_in_memory(
 	return ret->job.was_so && opt->has_mode ? stop_log(t, opt, ret, e) : 0;
 }
 
-/* ---- all by itself ---- */
+/* ---- start, wait and stop ---- */
 
 /*
- * Read the mappings at the end into P, which has those from before.  False: nothing is left to be
- * ended.  A process that has become another program may be under a profile that is not ours, and
- * its mappings are others.
+ * Read the final mappings into P, which has the earlier ones.  Return false if nothing is left to
+ * end: a process that now runs another program has other mappings, and its profile may belong to
+ * another memdiag.
  */
 static bool
 look_again(const struct target *t, int fd, struct process *p, struct profiled *ret)
@@ -275,7 +276,7 @@ look_again(const struct target *t, int fd, struct process *p, struct profiled *r
 	return false;
 }
 
-/* End the profile of T, whose samples are in FD, unless that has ended or runs another program. */
+/* End the profile of T, whose samples are in FD, unless T has ended or runs another program. */
 static int
 noting_end(const struct target *t, const struct profile_options *opt, int fd, struct process *p,
 	struct profiled *ret, struct err *e)
@@ -302,7 +303,7 @@ noting_end(const struct target *t, const struct profile_options *opt, int fd, st
 	return -1;
 }
 
-/* A process that threads have no names in: those that T has are of another program. */
+/* Return T without the names of its threads, which belong to another program. */
 static struct target
 without_threads(const struct target *t)
 {
@@ -312,7 +313,7 @@ without_threads(const struct target *t)
 	return nameless;
 }
 
-/* The target goes on in any case, and so do we: it is said once. */
+/* Look for new samples.  Report a failure once; the target and the profile continue. */
 static void
 look_and_say(struct profile_watch *w, const struct process *p, bool *has_failed)
 {
@@ -325,7 +326,7 @@ look_and_say(struct profile_watch *w, const struct process *p, bool *has_failed)
 	fprintf(stderr, "memdiag profile: %s\n", e.msg);
 }
 
-/* Wait until the profile is to end, and write the files that it asks for meanwhile. */
+/* Wait until the profile must end, and write the files requested meanwhile. */
 static enum profile_wait
 wait_and_watch(struct target *t, const struct profile_options *opt, const struct process *p, int fd)
 {
@@ -385,10 +386,10 @@ noting_run_once(
 		return -1;
 	if (failed)
 		*e = failure;
-	return failed ? err_context(e, "%s was written, but the agent goes on", ret->path) : 0;
+	return failed ? err_context(e, "%s was written, but the agent continues", ret->path) : 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static int
 noting_act(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)

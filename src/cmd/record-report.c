@@ -14,7 +14,7 @@
 
 #define AT(member) UI_AT(struct report_work, member)
 #define GIVEN(member) UI_GIVEN(struct report_work, member)
-/* A report takes some milliseconds. */
+/* A report takes several milliseconds. */
 #define LEAST_INTERVAL_NS UINT64_C(100000000)
 #define SOME_DURATION UI_DURATION, .least = 1, .beyond = "is no time at all: say 60s, 10m or 1h"
 #define SOME_SIZE UI_SIZE, .least = 1, .beyond = "is no size of a block: say 1K or 64M"
@@ -86,7 +86,7 @@ record_report_check(struct argp_state *state, void *input)
 		argp_error(state, "--min-size is larger than --max-size: no block has both");
 }
 
-/* A number is a process; all else is left to --pid, as it may be the name of a file. */
+/* Parse a number as a process.  Leave other words to --pid, as they may name a file. */
 static error_t
 record_report_parse_word(struct argp_state *state, void *input, char *arg)
 {
@@ -129,7 +129,7 @@ const struct ui_syntax record_report_syntax = {
 
 /* ---- the command ---- */
 
-/* Whether OPTION, which all commands have and which may stand before the verb, has an argument. */
+/* True if OPTION takes an argument.  All commands have OPTION, and it may come before the verb. */
 static bool
 takes_argument(const char *option)
 {

@@ -1,6 +1,4 @@
-/*
- * record-report: `memdiag record report`, what is live now of what was recorded.
- */
+/* record-report: `memdiag record report`, the recorded blocks that are live now. */
 #ifndef MEMDIAG_CMD_RECORD_REPORT_H
 #define MEMDIAG_CMD_RECORD_REPORT_H
 
@@ -14,12 +12,12 @@ struct ui_options;
 
 extern const struct ui_syntax record_report_syntax;
 
-/* The index of the word "report" in ARGV if that is the verb of `memdiag record`, else 0. */
+/* Return the index of the word "report" in ARGV if it is the verb of `memdiag record`, else 0. */
 int record_report_at(int argc, char **argv);
 
 /*
- * Do it; ARGV is without that word.  OPEN_LOG is as in struct report_work.  Returns a UI_ status,
- * or -1 with E.
+ * Run the command; ARGV does not contain that word.  OPEN_LOG is as in struct report_work.  Returns
+ * a UI_ status, or -1 with E.
  */
 int record_report_run(int argc, char **argv,
 	int (*open_log)(struct recording **ret, struct ui_options *ui, char *name, size_t size,

@@ -36,7 +36,8 @@
 #include "ui/units.h"
 #include "wire/wire.h"
 
-/* Words for --value, and what types begin with; the last one is for chosen blocks alone. */
+/* Words of --value, and the prefixes of the types they select; the last one is for chosen blocks
+ * only. */
 static const struct {
 	const char *word, *prefix;
 } values[] = {
@@ -91,9 +92,9 @@ static const struct ui_child children[] = {
 
 const struct ui_syntax report_work_syntax = { .options = options, .children = children };
 
-/* ---- which values ---- */
+/* ---- the type of value ---- */
 
-/* The type that the words ask for, into BUF; that of the file by default. */
+/* Return the type selected by --value, written to BUF if needed; the file's default otherwise. */
 static const char *
 type_name(const struct report_work *w, const struct profile *p, char *buf, size_t size)
 {
@@ -143,7 +144,7 @@ find_type(const struct report_work *w, const struct profile *p, size_t *ret, str
 
 /* ---- reading ---- */
 
-/* Copy what was noted in P, which is a record if that IS_RECORD. */
+/* Copy the sites of P, which is a record if IS_RECORD. */
 static int
 read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
 	struct warnings *warn_to, struct err *e)
@@ -174,14 +175,14 @@ read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
 	return 0;
 }
 
-/* Whether single blocks are wanted that are in the memory of the process. */
+/* True if single blocks from the memory of the process are requested. */
 static bool
 wants_live_set(const struct report_work *w)
 {
 	return w->nr_addresses || (w->has_choice && !w->choice.has_age);
 }
 
-/* The rest of what is made of a process. */
+/* The other results for a process. */
 struct process_report {
 	struct profile *p;
 	struct report_blocks addresses;
@@ -206,7 +207,7 @@ read_live_set(
 	return live_set_read(s, p, &counter, sites->nr_sites, e);
 }
 
-/* A profile of SITES, and the addresses that W asks for.  0, or -1 with E. */
+/* Make a profile of SITES, and find the addresses that W requests.  Returns 0, or -1 with E. */
 static int
 report_work_collect(struct process_report *ret, const struct report_work *w,
 	struct sites_copy *sites, const struct process *p, struct err *e)
@@ -221,7 +222,7 @@ report_work_collect(struct process_report *ret, const struct report_work *w,
 		return -1;
 	if (w->has_choice)
 		live_blocks_choose(sites, &set, &w->choice, ret->chosen);
-	/* Names may take longer to find, and are not read from the process. */
+	/* Symbols take longer to find, and are not read from the process. */
 	deadline_set(w->ui.files_timeout_ns);
 	if (profile_collect_stacks(&ret->p, sites, p, stack_of, e) < 0 ||
 		live_files_name(ret->p, p, &w->reporting.symbols, e) < 0)
@@ -232,7 +233,7 @@ report_work_collect(struct process_report *ret, const struct report_work *w,
 			  w->reporting.calls.focus, w->reporting.calls.ignore, w->nr_addresses, e);
 }
 
-/* Read the sites of the process asked for, without a stop; its name and PID into NAME. */
+/* Read the sites of the process in W without stopping it; store its name and PID in NAME. */
 static int
 report_work_read_process(struct process_report *ret, struct report_work *w, char *name, size_t size,
 	struct warnings *warn_to, struct err *e)
@@ -275,7 +276,7 @@ open_recording(
 		e, "'memdiag record start --mode log-fast -o DIR' begins a log, which has them");
 }
 
-/* Remarks on what the log lacks. */
+/* Warn of data missing in the log. */
 static void
 warn_of_choice(struct warnings *to, const struct report_work *w, const struct history_chosen *c)
 {
@@ -317,10 +318,7 @@ read_chosen(struct profile **ret, struct report_work *w, struct history_chosen *
 	return symbols_find(*ret, &w->reporting.symbols, e);
 }
 
-/*
- * Read what W asks for.  RET->p and RET->addresses.v are the caller's to free, whatever is
- * returned.
- */
+/* Read the input of W.  The caller frees RET->p and RET->addresses.v, even on failure. */
 static int
 read_any(struct process_report *ret, struct report_work *w, char *name, size_t size,
 	struct warnings *warn_to, struct err *e)
@@ -331,7 +329,7 @@ read_any(struct process_report *ret, struct report_work *w, char *name, size_t s
 		       : report_work_read_process(ret, w, name, size, warn_to, e);
 }
 
-/* Whether A and B are two moments of one record; what a file does not say is no difference. */
+/* True if A and B may be two moments of one record; fields missing in a file do not count. */
 static bool
 is_same_record(const struct profile *a, const struct profile *b)
 {
@@ -350,7 +348,7 @@ report_work_subtract(struct profile *p, const struct report_work *w, const char 
 	reporting_warn(warn_to, base);
 	if (w->is_record && !is_same_record(p, base)) {
 		err_set_kind(e, ERR_USAGE, 0,
-			"'%s' is from another process, or from before the record was begun anew",
+			"'%s' is from another process, or from before the last start of the record",
 			w->base);
 		return err_hint(e, "'memdiag report NEW --base OLD' compares any two");
 	}
@@ -359,9 +357,9 @@ report_work_subtract(struct profile *p, const struct report_work *w, const char 
 		: 0;
 }
 
-/* ---- the work ---- */
+/* ---- the command ---- */
 
-/* Write P into OUT, which gets its name when it is closed; nothing if W saves nothing. */
+/* Write P into OUT, which gets its final name when it is closed.  Do nothing if W does not save. */
 static int
 save(const struct profile *p, const struct report_work *w, struct ui_output *out, struct err *e)
 {
@@ -374,7 +372,7 @@ save(const struct profile *p, const struct report_work *w, struct ui_output *out
 	return ui_output_open(out, &to, e) < 0 ? -1 : heap_write(p, out->f, true, e);
 }
 
-/* Comments of a record that begin with a number say how much is missing. */
+/* Warn of missing samples: comments of a record that begin with a number report how many. */
 static void
 warn_of_missing(struct warnings *warn_to, const struct profile *p)
 {
@@ -386,7 +384,7 @@ warn_of_missing(struct warnings *warn_to, const struct profile *p)
 				text_printable(p->comments.v[i], text, sizeof text));
 }
 
-/* One report, before it is written. */
+/* A report before it is written. */
 struct made_report {
 	struct process_report read;
 	struct warnings warnings;
@@ -405,7 +403,7 @@ made_report_release(struct made_report *m)
 }
 #define auto_made_report __attribute__((cleanup(made_report_release)))
 
-/* Read what W asks for, and write it to the file of --save.  M is to be released in any case. */
+/* Read the input of W, and write it to the file of --save.  The caller releases M in any case. */
 static int
 make_report(struct made_report *m, struct report_work *w, struct ui_output *saved, struct err *e)
 {
@@ -450,9 +448,9 @@ report_work_run_once(struct report_work *w, struct err *e)
 	return m.warnings.is_partial ? UI_PARTIAL : UI_DONE;
 }
 
-/* ---- again and again ---- */
+/* ---- repeated reports ---- */
 
-/* Waiting is no work that --timeout would bound. */
+/* --timeout does not limit the wait. */
 #define NO_DEADLINE_NS (UINT64_C(1000) * 24 * 3600 * 1000000000)
 
 static void
@@ -467,7 +465,7 @@ print_time(FILE *f)
 	fprintf(f, "%s\n", text);
 }
 
-/* A report as text that OUT is to have.  0, or -1 with E. */
+/* Write a report as text for OUT.  Returns 0, or -1 with E. */
 static int
 write_report(struct report_work *w, struct made_report *m, bool is_first, struct ui_output *out,
 	char **ret, size_t *ret_len, struct err *e)
@@ -489,7 +487,8 @@ write_report(struct report_work *w, struct made_report *m, bool is_first, struct
 	return failed;
 }
 
-/* 1: it is enough, as nobody reads it any more or memdiag is asked to end.  -1 with E. */
+/* Write one more report.  Returns 1 if the reader has closed the pipe or memdiag must end, -1 with
+ * E. */
 static int
 report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_output *out,
 	struct err *e)
@@ -511,7 +510,8 @@ report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_o
 		!profile_has_reader(out->f);
 }
 
-/* The time of the next report; one that took longer than the interval delays the next. */
+/* Return the time of the next report; a report that took longer than the interval delays the next
+ * one. */
 static uint64_t
 next_ns(uint64_t last_ns, uint64_t every_ns)
 {
@@ -520,7 +520,8 @@ next_ns(uint64_t last_ns, uint64_t every_ns)
 	return last_ns + every_ns > now_ns ? last_ns + every_ns : now_ns;
 }
 
-/* Wait until NEXT_NS or END_NS, which is 0 without an end.  False: that was the end. */
+/* Wait until NEXT or END_NS (0: no end).  Return false if the end was reached or the wait ended
+ * early. */
 static bool
 wait_for_next(struct target *t, uint64_t next, uint64_t end_ns)
 {
@@ -541,7 +542,7 @@ report_until_end(struct report_work *w, struct target *t, bool *is_partial, stru
 
 	for (uint64_t nr = 0;; nr++) {
 		status = report_again(w, nr == 0, is_partial, out, e);
-		/* It ends when its process does, after the first report. */
+		/* After the first report, the command ends when its process ends. */
 		if (status < 0 && (nr == 0 || target_is_alive(t)))
 			return -1;
 		if (status != 0 || nr + 1 == w->nr_reports)

@@ -91,7 +91,7 @@ read_recording(
 	return history_read(&h, r, NULL, e) < 0 ? -1 : history_profile(ret, &h, r, e);
 }
 
-/* Whether an open for a FIFO has failed because no FIFO is there. */
+/* True if opening for a FIFO failed because the FIFO does not exist. */
 static bool
 is_none(int error)
 {
@@ -150,8 +150,8 @@ reporting_warn(struct warnings *w, const struct profile *p)
 /* ---- writing ---- */
 
 /*
- * Add up the blocks of the bytes that O is about, if there are any, and point V to them.  0, or -1
- * with E.
+ * Sum the blocks for the bytes that O selects, if the profile has them, and point V to them.
+ * Returns 0, or -1 with E.
  */
 static int
 add_blocks(struct report_view *v, const struct reporting *o, struct calls *c, struct err *e)

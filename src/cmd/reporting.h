@@ -1,6 +1,6 @@
 /*
- * reporting: what the commands that write a profile share: its options, reading a file of any
- * format that has one, and writing it in any format.
+ * reporting: the shared part of all commands that write a profile: options, reading a file of any
+ * supported format, and writing it in any format.
  */
 #ifndef MEMDIAG_CMD_REPORTING_H
 #define MEMDIAG_CMD_REPORTING_H
@@ -20,7 +20,7 @@ struct reporting {
 	size_t limit;
 	const struct report_format *format; /* NULL: not given */
 	bool has_limit, objects, by_cum, symbols_inside;
-	bool with_blocks; /* show blocks beside bytes, in text and JSON, if the profile has them */
+	bool with_blocks; /* show blocks next to bytes, in text and JSON, if the profile has them */
 };
 
 #define REPORTING_BEGIN                                                                            \
@@ -28,24 +28,25 @@ struct reporting {
 		.limit = 30                                                                        \
 	}
 
-/* Options of all these but --format and --program; its input is a struct reporting. */
+/* The options for all members except --format and --program; the input is a struct reporting. */
 extern const struct ui_syntax reporting_syntax;
 
 /*
- * Set what was not given, and refuse options that do not fit together: ERR_USAGE.  0, or -1 with E.
+ * Set the defaults, and refuse options that do not fit together: ERR_USAGE.  Returns 0, or -1 with
+ * E.
  */
 int reporting_begin(struct reporting *o, const struct ui_options *ui, struct err *e);
 
 /*
- * Read PATH whole into TEXT, and name it in *NAME for errors, if it is "-", standard input, or a
- * pipe, which can be read once.  The caller releases TEXT.  1: done, 0: it is neither, and nothing
- * was read, -1 with E.
+ * If PATH is "-" (standard input) or a pipe, which can be read only once, read all of it into TEXT
+ * and set *NAME, for errors.  The caller releases TEXT.  Returns 1 if it was read, 0 if PATH is
+ * another file, which is not read, -1 with E.
  */
 int reporting_read_pipe(struct text *text, const char **name, const char *path, struct err *e);
 
 /*
- * Read the profile PATH ("-": standard input), or make one of the recording PATH, and name its
- * frames.  The caller frees *RET.  0, or -1 with E.
+ * Read the profile PATH ("-": standard input), or build one from the recording PATH, and find the
+ * names of its frames.  The caller frees *RET.  Returns 0, or -1 with E.
  */
 int reporting_read(struct profile **ret, const char *path, const struct reporting *o,
 	const struct ui_options *ui, struct err *e);
@@ -54,8 +55,8 @@ int reporting_read(struct profile **ret, const char *path, const struct reportin
 void reporting_warn(struct warnings *w, const struct profile *p);
 
 /*
- * Write V, whose c, limit, by_cum, symbols_inside and warnings are set by this, to OUT; W goes into
- * JSON.  0, or -1 with E.
+ * Write V to OUT; W goes into JSON.  Sets c, limit, by_cum, symbols_inside and warnings of V.
+ * Returns 0, or -1 with E.
  */
 int reporting_write(struct report_view *v, const struct reporting *o, const struct warnings *w,
 	struct ui_output *out, struct err *e);

@@ -99,27 +99,27 @@ run_profile_conclude(struct run_profile_options *o)
 		o->period_bytes = o->has_leak_check ? 1 : PROFILE_DEFAULT_PERIOD_BYTES;
 }
 
-/* ---- the file that agents note in ---- */
+/* ---- the file shared with the agents ---- */
 
 /* A program that has taken a slot. */
 struct slot {
-	pid_t pid;	   /* 0: it has noted nothing yet */
-	uint32_t nr_files; /* when it has ended: how many were written */
+	pid_t pid;	   /* 0: it has recorded nothing yet */
+	uint32_t nr_files; /* number of files written, set when it has ended */
 	struct profile_watch watch;
-	uint64_t start; /* see os_life_start(); 0: it had ended already */
-	bool is_ours;	/* its number is that of our PID namespace */
-	/* Its log: while it is written, and what was. */
-	struct log_session *log; /* owned; NULL: it is not open */
+	uint64_t start; /* os_life_start(); 0: it had already ended */
+	bool is_ours;	/* PID is valid in memdiag's PID namespace */
+	/* The log of the program, while it is written and afterwards. */
+	struct log_session *log; /* owned; NULL: not open */
 	bool has_log_ended;
-	struct err log_failure; /* why it could not be opened yet */
+	struct err log_failure; /* the reason why it could not be opened yet */
 	struct logged logged;
-	char *log_file; /* owned: the only one of it; NULL: there are several, or none */
+	char *log_file; /* owned: its only log file; NULL: it has several, or no file */
 };
 
 struct run_slots {
 	struct slot *v; /* owned */
 	uint32_t nr, room;
-	struct err failure; /* of writing the first that could not be written; no text: none */
+	struct err failure; /* the first failure to write a file; no text: all succeeded */
 	uint32_t nr_failed;
 };
 
@@ -162,7 +162,7 @@ run_profile_set(const struct run_profile *p, struct wire_settings *s)
 	s->high_water = t->high_water;
 }
 
-/* ---- while they run ---- */
+/* ---- while the programs run ---- */
 
 static void
 note_failure(struct run_slots *s, const struct err *e)
@@ -171,7 +171,7 @@ note_failure(struct run_slots *s, const struct err *e)
 		s->failure = *e;
 }
 
-/* How many files have the number of slot I's process, of programs that it ran before. */
+/* Return the number of files for programs that ran earlier in the process of slot I. */
 static uint32_t
 nr_before(const struct run_slots *s, uint32_t i)
 {
@@ -190,8 +190,8 @@ run_profile_source_of(const struct run_profile *p, uint32_t i)
 }
 
 /*
- * Open the log of slot number I.  False: it cannot be now; that is tried again, as it may be that
- * too many files are open.
+ * Open the log of slot I.  Return false if that fails for now, for example because too many files
+ * are open; the caller retries.
  */
 static bool
 run_profile_open_log(struct run_profile *p, uint32_t i)
@@ -206,7 +206,7 @@ run_profile_open_log(struct run_profile *p, uint32_t i)
 
 	if (slot->log || slot->has_log_ended)
 		return true;
-	/* Without a log the others still may have one. */
+	/* Other programs may have a log even if this one fails. */
 	return log_session_open(&slot->log, &settings, &slot->log_failure) == 0 ||
 		slot->log_failure.kind == ERR_UNSUPPORTED;
 }
@@ -222,7 +222,7 @@ close_log(struct run_profile *p, struct slot *slot)
 		note_failure(p->slots, &e);
 }
 
-/* The program has ended, or memdiag is about to: write the rest. */
+/* Write the rest of the log: the program has ended, or memdiag is about to. */
 static void
 end_log(struct run_profile *p, uint32_t i)
 {
@@ -255,7 +255,7 @@ write_log(struct run_profile *p, struct slot *slot)
 	close_log(p, slot);
 }
 
-/* Whether the process of slot number I has taken another slot since. */
+/* True if the process of slot I has taken another slot since. */
 static bool
 has_next_slot(const struct run_slots *s, uint32_t i)
 {
@@ -265,7 +265,7 @@ has_next_slot(const struct run_slots *s, uint32_t i)
 	return false;
 }
 
-/* Whether the program of slot number I has ended or become another one, by its process's number. */
+/* True if the program of slot I seems to have ended or been replaced, judging by its PID. */
 static bool
 seems_over(const struct run_slots *s, uint32_t i)
 {
@@ -273,14 +273,15 @@ seems_over(const struct run_slots *s, uint32_t i)
 
 	if (!slot->start || os_life_start(slot->pid) != slot->start)
 		return true;
-	/* An exec may still fail, as long as what was is mapped. */
+	/* An exec may still fail while the old mappings exist. */
 	return slot->watch.head->nr_leaving &&
 		(has_next_slot(s, i) || !os_life_maps(slot->pid, WIRE_PROFILES_NAME));
 }
 
 enum elsewhere { NOT_KNOWN, NOWHERE, ELSEWHERE };
 
-/* Whether that is so indeed; *KNOWN is kept for the other slots. */
+/* Confirm seems_over() by looking for the shared file in other processes; *KNOWN keeps the result
+ * for other slots. */
 static bool
 run_profile_is_over(const struct run_slots *s, uint32_t i, enum elsewhere *known)
 {
@@ -292,8 +293,8 @@ run_profile_is_over(const struct run_slots *s, uint32_t i, enum elsewhere *known
 }
 
 /*
- * Write what has come of all logs.  Those of programs that have ended are closed at once: a run may
- * start more of them than memdiag can have open.
+ * Write the new data of all logs.  Logs of ended programs are closed at once: a run may start more
+ * programs than memdiag can have files open.
  */
 static void
 write_logs(struct run_profile *p)
@@ -344,7 +345,7 @@ open_slot(struct run_profile *p, uint32_t i)
 	slot->is_ours = slot->start && os_life_maps(slot->pid, WIRE_PROFILES_NAME);
 }
 
-/* False: there is no memory. */
+/* Return false if memory is exhausted. */
 static bool
 open_slots(struct run_profile *p, uint32_t *ret_lost)
 {
@@ -438,7 +439,7 @@ end_last_log(struct run_profile *p, uint32_t i, struct profiled *ret)
 	ret->log_file = slot->log_file;
 }
 
-/* Write the last file of slot number I; the path in RET is "" if there is nothing to write. */
+/* Write the last file of slot I; the path in RET is "" if no data exists. */
 static int
 run_profile_write_last(
 	struct run_profile *p, uint32_t i, pid_t own, struct profiled *ret, struct err *e)
@@ -453,7 +454,7 @@ run_profile_write_last(
 		end_last_log(p, i, ret);
 	if (sites_read_part(&c, p->fd, run_sites_offset(i), e) < 0)
 		return -1;
-	/* A shell that only starts others has nothing to show. */
+	/* A shell that only starts programs has nothing to show. */
 	ret->sum = sites_add_up(&c);
 	if (!ret->sum.allocated.units && slot->pid != own)
 		return 0;
@@ -468,7 +469,8 @@ run_profile_write_last(
 	return -1;
 }
 
-/* Write all files; the last one of the program itself into OWN.  Returns how many were written. */
+/* Write all files; report the last file of the program itself in OWN.  Return the number of files
+ * written. */
 static uint32_t
 run_profile_write_all(struct run_profile *p, pid_t pid, struct profiled *own)
 {
@@ -481,7 +483,8 @@ run_profile_write_all(struct run_profile *p, pid_t pid, struct profiled *own)
 		if (run_profile_write_last(p, i, pid, &one, &e) < 0)
 			note_failure(p->slots, &e);
 		nr_written += run_profile_is_written(&one);
-		/* Without a file, too: what an earlier program had is not what this one has. */
+		/* Needed without a file, too: the results of an earlier program do not describe
+		 * this one. */
 		if (p->slots->v[i].pid == pid)
 			*own = one;
 	}
@@ -510,9 +513,9 @@ run_profile_write(struct run_profile *p, pid_t pid, struct err *e)
 		: err_hint(e, "%" PRIu32 " profiles in all could not be written", s->nr_failed);
 }
 
-/* ---- what is said of it ---- */
+/* ---- printing ---- */
 
-/* The functions in whose blocks PATH has most in use. */
+/* Number of functions listed for blocks still in use in PATH. */
 #define MAX_LEAK_ROWS 10
 
 static int
@@ -532,7 +535,7 @@ print_in_use(const struct run_profile *p, const char *path, FILE *f, struct err 
 	return calls_make(&calls, profile, &options, e) < 0 ? -1 : report_print_table(&v, &out, e);
 }
 
-/* Whether the sites end with an exec of the process: the next program found no free slot. */
+/* True if the sites end at an exec of the process: the next program found no free slot. */
 static bool
 is_of_earlier(const struct run_profile *p)
 {
@@ -586,7 +589,7 @@ run_profile_print(const struct run_profile *p, FILE *f)
 	if (run_profile_is_written(&p->own)) {
 		struct profiled own = p->own;
 
-		/* The directory would do as long as it has no other log. */
+		/* The directory suffices if it has no other log. */
 		if (!nr_others(p))
 			own.log_file = NULL;
 		profiled_print(&own, NULL, &p->ui, f);

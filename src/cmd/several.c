@@ -30,7 +30,7 @@ is_done(const struct done *done, pid_t pid)
 	return false;
 }
 
-/* Call FN for the process that has the thread PID, unless that was done. */
+/* Call FN for the process of thread PID, unless that was already done. */
 static int
 do_one(struct done *done, pid_t pid, several_fn *fn, void *arg, struct err *e)
 {
@@ -77,7 +77,7 @@ struct collector {
 	bool is_json;
 };
 
-/* For a table keep only lists of numbers by kind: there may be hundreds of processes. */
+/* Drop all lists but those by kind, for a table: it may have hundreds of processes. */
 static void
 drop_lists(json_t *data)
 {
@@ -124,7 +124,7 @@ several_by_rss(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* DOCUMENTS, the largest process first; NULL if there is no memory. */
+/* Sort DOCUMENTS by size, largest first; return NULL if memory is exhausted. */
 static json_t *
 several_sorted(json_t *documents)
 {
@@ -144,9 +144,10 @@ several_sorted(json_t *documents)
 	return NULL;
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
-/* The warnings of each process; the first with some words stands for all that have them. */
+/* Print the warnings of each process.  A text that occurs several times is printed for the first
+ * process only. */
 static void
 print_warnings(json_t *documents, const struct ui_options *ui, bool *ret_is_partial)
 {

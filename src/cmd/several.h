@@ -1,6 +1,4 @@
-/*
- * several: a command that looks at one process after another.
- */
+/* several: a command that examines several processes one after another. */
 #ifndef MEMDIAG_CMD_SEVERAL_H
 #define MEMDIAG_CMD_SEVERAL_H
 
@@ -13,26 +11,26 @@
 typedef int several_fn(const struct target *t, void *arg, struct err *e);
 
 /*
- * Call FN for each process of ASKED, once.  One for which it fails, or that has ended, is left out:
- * a warning into W, which is partial then.  -1 with E if that is so of all, or at once if E is of
- * the command line or of memory.
+ * Call FN once for each process in ASKED.  A process for which FN fails, or that has ended, is
+ * skipped: W gets a warning and becomes partial.  Returns -1 with E if all fail, or at once if E is
+ * a usage or memory error.
  */
 int several_each(const struct ui_processes *asked, several_fn *fn, void *arg, struct warnings *w,
 	struct err *e);
 
 struct several {
 	const char *command;
-	const char *progress; /* as of ui_progress_begin() */
+	const char *progress; /* as for ui_progress_begin() */
 	const struct several_column *columns;
-	size_t limit; /* of lines; 0: none */
-	/* The document of process PID; NULL with E.  ARG is the command's. */
+	size_t limit; /* limit of lines; 0: unlimited */
+	/* Return the document of process PID; NULL with E.  ARG is the command's. */
 	json_t *(*to_json)(pid_t pid, void *arg, struct err *e);
 	void *arg;
 };
 
 /*
- * Look at the processes that UI asks for, as several_each() does, and print them together.
- * Returns the exit status, or -1 with E.
+ * Examine the processes that UI names, as several_each() does, and print them together.  Returns
+ * the exit status, or -1 with E.
  */
 int several_run(const struct several *what, struct ui_options *ui, struct err *e);
 

@@ -45,7 +45,7 @@ started_take(struct started *s, int *argc, char **argv, struct err *e)
 	return keep_environment(s, e);
 }
 
-/* Become the program of ARG, a struct started.  Returns only if that fails. */
+/* Become the program of ARG, a struct started.  Returns only on failure. */
 static int
 started_become(void *arg, struct err *e)
 {
@@ -74,7 +74,7 @@ runs(void *arg)
 	return s->is_running && !os_child_tend(s->child);
 }
 
-/* The name by which the kernel calls it, which it has by then. */
+/* Set the name to the one in the kernel, which is final by then. */
 static void
 name_target(struct target *t, const char *path)
 {
@@ -95,7 +95,7 @@ started_go(struct started *s, struct target *t, struct err *e)
 		return -1;
 	s->is_running = true;
 	profile_leave_signals(runs, s);
-	/* One that has ended already is still held as the process that it was. */
+	/* If it has already ended, T still holds it as the process that it was. */
 	if (target_open(&fresh, t->pid, &ignored) == 0) {
 		target_release(t);
 		*t = fresh;

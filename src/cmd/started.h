@@ -1,6 +1,4 @@
-/*
- * started: a program that a command starts, to look at it from its first instruction on.
- */
+/* started: a program that a command starts, to observe it from its first instruction. */
 #ifndef MEMDIAG_CMD_STARTED_H
 #define MEMDIAG_CMD_STARTED_H
 
@@ -11,36 +9,39 @@
 #include "os/os.h"
 
 struct started {
-	char **argv; /* of the program, borrowed; NULL: none is started */
+	char **argv; /* of the program, borrowed; NULL: no program is started */
 	char path[PATH_MAX];
-	char **environment; /* owned, but not what it points to */
+	char **environment; /* owned, without the strings it points to */
 	struct os_child *child;
-	bool is_running; /* it was started, and its end was not waited for */
+	bool is_running; /* started, and its end was not yet waited for */
 };
 
 /*
- * Take the program of the command line, which follows the first word "--": *ARGC is what is before
- * that.  S must be zeroed, and is to be released in any case.  Before argp, which adds to the
- * environment.  0, or -1 with E: no word follows.
+ * Take the program of the command line, which follows the first word "--": *ARGC becomes the number
+ * of words before it.  S must be zeroed; release it in any case.  Call this before argp, which adds
+ * to the environment.  Returns 0, or -1 with E if no word follows.
  */
 int started_take(struct started *s, int *argc, char **argv, struct err *e);
 
 /*
- * Find the program, and make the process that will execute it, which is T's then and waits.  Before
- * memdiag changes in itself what a program inherits.  0, or -1 with E: that of program_find().
+ * Find the program, and create the process that will execute it, which waits and becomes T's.  Call
+ * this before memdiag changes anything that a program inherits.  Returns 0, or -1 with
+ * program_find()'s E.
  */
 int started_prepare(struct started *s, struct err *e);
 
 /*
- * Execute the program, and open it as T, which is held already.  From then on until it ends memdiag
- * passes on signals, as `memdiag run` does.  0, or -1 with E: it cannot be executed.
+ * Execute the program, and open it as T, which is already held.  From then on until the program
+ * ends memdiag forwards signals, as `memdiag run` does.  Returns 0, or -1 with E if it cannot be
+ * executed.
  */
 int started_go(struct started *s, struct target *t, struct err *e);
 
-/* Wait for its end.  Returns memdiag's exit status: its own, or by the signal that has ended it. */
+/* Wait for the program to end.  Returns memdiag's exit status: the program's own, or one for the
+ * signal that ended it. */
 int started_end(struct started *s);
 
-/* Waits for the end of a program that runs. */
+/* Release S; waits for a running program to end. */
 void started_release(struct started *s);
 
 #endif

@@ -19,26 +19,26 @@
 #include "ui/progress.h"
 #include "ui/units.h"
 
-/* How often is looked for what has come: each interval, but not more and not less often. */
+/* Bounds of the time between checks for new data, which is one interval otherwise. */
 #define LEAST_PERIOD_NS UINT64_C(100000000)
 #define MOST_PERIOD_NS UINT64_C(1000000000)
 
-/* A writer that could not begin another file tries again after a second. */
+/* A writer that could not begin another file retries after one second. */
 #define LEFT_NS UINT64_C(2000000000)
 
 struct following {
 	const struct timeline_follow *w;
 	struct ui_output *out; /* the terminal or file */
-	FILE *text;	       /* what is to be written there */
+	FILE *text;	       /* text to be written there */
 	struct warnings *warnings;
 	struct follow *f;
 	struct target *target; /* NULL: it has ended, too */
 	struct ui_progress *progress;
 	bool is_plot;
 	bool has_head, is_cleared;
-	uint64_t interval_ns; /* that were shown last */
-	size_t nr_said;	      /* warnings */
-	uint64_t left_ns;     /* since when it seems to have no writer; 0: it has one */
+	uint64_t interval_ns; /* the last interval length shown */
+	size_t nr_said;	      /* warnings already shown */
+	uint64_t left_ns;     /* time since which it seems to have no writer; 0: it has one */
 	enum profile_wait why;
 };
 
@@ -90,7 +90,7 @@ timeline_follow_print_line(
 	}
 }
 
-/* Warn of intervals that have become longer: of those that were asked for there are too many. */
+/* Warn if intervals became longer because the requested length would give too many. */
 static void
 note_length(struct following *g)
 {
@@ -107,7 +107,7 @@ note_length(struct following *g)
 		ui_duration(h->interval_ns, length, sizeof length));
 }
 
-/* Print the intervals that have ended, and drop them.  What is not known has no line. */
+/* Print the intervals that have ended, and drop them.  Unknown intervals have no line. */
 static void
 print_lines(struct following *g)
 {
@@ -132,7 +132,7 @@ timeline_follow_draw(struct following *g, struct err *e)
 	struct ui_output page;
 	struct timeline_view v;
 
-	/* It may have another size now. */
+	/* The terminal may have another size now. */
 	ui_output_measure(g->out);
 	page = *g->out;
 	page.f = g->text;
@@ -141,13 +141,13 @@ timeline_follow_draw(struct following *g, struct err *e)
 		return -1;
 	if (!v.h->intervals.nr)
 		return 0;
-	/* ECMA-48: the whole screen at first, then from its begin on. */
+	/* ECMA-48: clear the whole screen the first time, later overwrite it from the top. */
 	fputs(g->is_cleared ? "\033[H\033[J" : "\033[2J\033[H", g->text);
 	g->is_cleared = true;
 	return timeline_print_text(&v, &page, e);
 }
 
-/* On a terminal they would be lost behind the next plot. */
+/* Print warnings, unless on a terminal, where the next plot would hide them. */
 static void
 say_warnings(struct following *g)
 {
@@ -167,7 +167,7 @@ print_new(struct following *g, bool has_all, struct err *e)
 	return 0;
 }
 
-/* Print what is new.  HAS_ALL: there is no more to read now.  0, or -1 with E. */
+/* Print new data.  HAS_ALL: everything available has been read.  Returns 0, or -1 with E. */
 static int
 timeline_follow_print(struct following *g, bool has_all, struct err *e)
 {
@@ -193,9 +193,9 @@ timeline_follow_print(struct following *g, bool has_all, struct err *e)
 	return 0;
 }
 
-/* ---- until when ---- */
+/* ---- the end ---- */
 
-/* Whether nobody writes the log, which seems so. */
+/* True if the log seems to have no writer. */
 static bool
 is_left(struct following *g)
 {
@@ -205,7 +205,7 @@ is_left(struct following *g)
 		(!g->target || !target_log_is_claimed(g->target));
 }
 
-/* Wait for more, and see whether it is over.  1: it is, 0: not yet. */
+/* Wait for more data, and check for the end.  Returns 1 at the end, else 0. */
 static int
 wait_for_more(struct following *g, enum follow_state state)
 {
@@ -233,7 +233,8 @@ follow_all(struct following *g, enum follow_state *ret, struct err *e)
 	return 0;
 }
 
-/* The last interval has ended with the log, unless memdiag was asked to end before. */
+/* Finish the output.  The last interval ends with the log, unless memdiag was asked to end
+ * earlier. */
 static int
 timeline_follow_finish(struct following *g, enum follow_state state, struct err *e)
 {

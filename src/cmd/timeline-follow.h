@@ -1,6 +1,4 @@
-/*
- * timeline-follow: 'memdiag timeline --follow': a log is shown as it grows.
- */
+/* timeline-follow: 'memdiag timeline --follow' shows a log while it grows. */
 #ifndef MEMDIAG_CMD_TIMELINE_FOLLOW_H
 #define MEMDIAG_CMD_TIMELINE_FOLLOW_H
 
@@ -13,8 +11,8 @@ struct target;
 enum follow_format { FOLLOW_FORMAT_TEXT, FOLLOW_FORMAT_CSV, FOLLOW_FORMAT_JSON };
 
 struct timeline_follow {
-	struct recording *recording; /* of which nothing was read */
-	struct target *target;	     /* whose log it is; NULL: not known */
+	struct recording *recording; /* not yet read */
+	struct target *target;	     /* the process of the log; NULL: unknown */
 	const char *file;
 	const struct ui_options *ui;
 	uint64_t interval_ns;
@@ -22,10 +20,10 @@ struct timeline_follow {
 };
 
 /*
- * Show W until its log is closed, nobody writes it any more, the reader of OUT has gone, or memdiag
- * is asked to end.  Text is the plot on a terminal, drawn anew each time, else a line for each
- * interval that has ended, as the other formats are.  What is missing is added to WARNINGS.  0, or
- * -1 with E.
+ * Show W until its log is closed, its writer is gone, the reader of OUT has gone, or memdiag is
+ * asked to end.  On a terminal, text is the plot, redrawn each time; otherwise text and the other
+ * formats print a line for each interval that has ended.  Missing data is added to WARNINGS.
+ * Returns 0, or -1 with E.
  */
 int timeline_follow(const struct timeline_follow *w, struct ui_output *out,
 	struct warnings *warnings, struct err *e);

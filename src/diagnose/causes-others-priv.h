@@ -8,7 +8,7 @@
 
 #include "diagnose/verdict.h"
 
-/* Whether the cgroup uses 90 % of its limit. */
+/* True if the cgroup uses 90 % of its limit. */
 bool verdict_is_cgroup_full(const struct verdict_facts *f);
 
 #endif

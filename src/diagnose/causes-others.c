@@ -24,7 +24,7 @@ less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* "descriptor 3 of 4711 (python3), memfd:frames, 300.0 MiB" */
+/* Return a text such as "descriptor 3 of 4711 (python3), memfd:frames, 300.0 MiB". */
 static const char *
 held_text(const struct verdict_held *h, char *buf, size_t size)
 {
@@ -38,7 +38,7 @@ held_text(const struct verdict_held *h, char *buf, size_t size)
 }
 #define HELD(h) held_text((h), (char[200]){ 0 }, 200)
 
-/* The sum of what the cgroup uses, as ": 96.0 MiB of this process, ..."; "" if it is not known. */
+/* Return the parts of the cgroup's memory, as ": 96.0 MiB of this process, ..."; "" if unknown. */
 static const char *
 cgroup_sum(const struct verdict_facts *f, char *buf, size_t size)
 {
@@ -72,7 +72,8 @@ judge_limit_near(const struct verdict_facts *f, struct verdict *v)
 	return true;
 }
 
-/* Neither RSS nor a mapping shows them; the cgroup and the machine do. */
+/* Judge files in memory held by descriptors: they show in neither RSS nor mappings, only in the
+ * cgroup and the machine. */
 bool
 judge_held_files(const struct verdict_facts *f, struct verdict *v)
 {
@@ -87,7 +88,7 @@ judge_held_files(const struct verdict_facts *f, struct verdict *v)
 	return true;
 }
 
-/* Whose the anonymous memory is that malloc did not map, as far as that is known. */
+/* Name the owner of anonymous memory that malloc did not map, as far as it is known. */
 static const char *
 whose_memory(const struct verdict_facts *f, char *buf, size_t size)
 {

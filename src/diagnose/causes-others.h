@@ -1,6 +1,6 @@
 /*
- * causes-others: the causes of memory that is not malloc's.  Each function returns true if its
- * cause is there; then V is filled but for the id.
+ * causes-others: causes of memory outside malloc.  Each function returns true if its cause applies;
+ * V is then complete except for the id.
  */
 #ifndef MEMDIAG_DIAGNOSE_CAUSES_OTHERS_H
 #define MEMDIAG_DIAGNOSE_CAUSES_OTHERS_H

@@ -16,14 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Before a number that is a bound as long as the heap itself was not read. */
+/* Return the words before a number that is only a bound unless the heap itself was read. */
 static const char *
 at_least(const struct verdict_facts *f)
 {
 	return f->is_account ? "Up to " : f->is_bound ? "At least " : "";
 }
 
-/* The same before one that is exact if the pages are known. */
+/* Return the words before a number that is exact if the pages are known, else an upper bound. */
 static const char *
 up_to(const struct verdict_facts *f)
 {
@@ -42,7 +42,8 @@ verdict_large_bytes(const struct verdict_facts *f)
 	return room && room / 4 < 256 * MIB ? room / 4 : 256 * MIB;
 }
 
-/* Data and a leak look alike: they differ in how they grow, and in what allocates them. */
+/* Advise how to distinguish data from a leak: they differ in their growth, and in the callers that
+ * allocate. */
 static void
 advise_growth(const struct verdict_facts *f, struct verdict *v)
 {
@@ -84,7 +85,7 @@ judge_returned(const struct verdict_facts *f, struct verdict *v)
 	return true;
 }
 
-/* ---- free and resident, on pages of its own: retained, and why ---- */
+/* ---- free and resident on whole pages: why it is retained ---- */
 
 static bool
 is_retained(const struct verdict_facts *f)
@@ -92,7 +93,7 @@ is_retained(const struct verdict_facts *f)
 	return f->has_malloc && verdict_weighs(f->trimmable_bytes, 16 * MIB, 0.1, f->rss_bytes);
 }
 
-/* Whether BYTES are most of what is retained: then theirs is the cause to name. */
+/* True if BYTES are most of the retained memory: then their cause is the one to name. */
 static bool
 is_most_of_retained(const struct verdict_facts *f, uint64_t bytes)
 {
@@ -117,9 +118,9 @@ judge_retained(const struct verdict_facts *f, struct verdict *v)
 }
 
 /*
- * Freeing a block that had a mapping raises the size from which blocks get one to its size, and the
- * size from which the end of a heap goes back to twice that (malloc/malloc.c, __libc_free(), since
- * 2.8).  Blocks up to it then leave holes in the heaps.
+ * Freeing a block with a separate mapping raises the mmap threshold to its size, and the trim
+ * threshold to twice that (malloc/malloc.c, __libc_free(), since 2.8).  Blocks up to that size then
+ * leave holes in the heaps.
  */
 static bool
 judge_threshold_grown(const struct verdict_facts *f, struct verdict *v)
@@ -139,8 +140,8 @@ judge_threshold_grown(const struct verdict_facts *f, struct verdict *v)
 }
 
 /*
- * The limit is eight arenas a CPU (2.10 to 2.43): more than half of them were made, and share
- * nothing.
+ * The limit is eight arenas per CPU (2.10 to 2.43).  The cause applies if more than half of them
+ * exist, which share no memory.
  */
 static bool
 judge_arena_sprawl(const struct verdict_facts *f, struct verdict *v)
@@ -211,8 +212,8 @@ judge_fork_shared(const struct verdict_facts *f, struct verdict *v)
 }
 
 /*
- * The bytes that are free and locked, if only sums are known: locked memory is resident, so locked
- * bytes beyond all that are not free must be free.
+ * Return the bytes that are free and locked, if only sums are known: locked memory is resident, so
+ * locked bytes that exceed all non-free bytes must be free.
  */
 static uint64_t
 locked_by_sums(const struct verdict_facts *f)
@@ -223,7 +224,7 @@ locked_by_sums(const struct verdict_facts *f)
 	return bytes < f->trimmable_bytes ? bytes : f->trimmable_bytes;
 }
 
-/* madvise() fails there, and malloc_trim() does not report it. */
+/* madvise() fails on locked memory, and malloc_trim() does not report it. */
 static bool
 judge_locked(const struct verdict_facts *f, struct verdict *v)
 {
@@ -267,7 +268,7 @@ judge_main_in_pieces(const struct verdict_facts *f, struct verdict *v)
 		at_least(f), BYTES(f->trimmable_bytes), SHARE(f, f->trimmable_bytes));
 	verdict_advise_run(f, v, "trim");
 	verdict_advise(v,
-		"map nothing there at fixed addresses; memdiag maps shows what lies behind the "
+		"map nothing there at fixed addresses; memdiag maps shows what follows the "
 		"heap");
 	return true;
 }
@@ -275,8 +276,8 @@ judge_main_in_pieces(const struct verdict_facts *f, struct verdict *v)
 /* ---- free and resident, and malloc_trim() does not help ---- */
 
 /*
- * malloc_trim() never looks at the top of a thread's arena, and free() only when it is larger than
- * the trim threshold (malloc/arena.c, heap_trim(), 2.22 and later).
+ * malloc_trim() never trims the top of a thread's arena; free() does only if it exceeds the trim
+ * threshold (malloc/arena.c, heap_trim(), since 2.22).
  */
 static bool
 judge_tops_stuck(const struct verdict_facts *f, struct verdict *v)
@@ -305,7 +306,7 @@ is_stranded(const struct verdict_facts *f)
 		f->stranded_bytes >= f->trimmable_bytes;
 }
 
-/* How much of the pages with stranded memory is in use. */
+/* Return the share in use of pages with stranded memory. */
 static double
 occupancy(const struct verdict_facts *f)
 {
@@ -368,7 +369,7 @@ asks_for_huge_heaps(const struct verdict_facts *f)
 		memmem(f->environment.v, f->environment.len, setting, sizeof setting - 1);
 }
 
-/* The party that has asked for huge pages, and so can do without. */
+/* Advise how to turn off huge pages where they were requested. */
 static void
 advise_against_huge(const struct verdict_facts *f, struct verdict *v)
 {
@@ -402,13 +403,13 @@ judge_thp(const struct verdict_facts *f, struct verdict *v)
 		"%s, %s, is in transparent huge pages, %s of it in malloc's heaps. One byte "
 		"in use keeps 2 MiB resident.",
 		BYTES(f->huge_bytes), SHARE(f, f->huge_bytes), BYTES(f->heap_huge_bytes));
-	/* as heaps, in use or free, they have verdicts of their own */
+	/* other verdicts cover these bytes as heaps, in use or free */
 	v->rank = VERDICT_ASIDE;
 	advise_against_huge(f, v);
 	return true;
 }
 
-/* ---- blocks with mappings of their own, swap ---- */
+/* ---- blocks with individual mappings, swap ---- */
 
 static bool
 judge_mmapped_large(const struct verdict_facts *f, struct verdict *v)
@@ -459,7 +460,7 @@ judge_swapped(const struct verdict_facts *f, struct verdict *v)
 	return true;
 }
 
-/* memdiag does not read pages in swap, but malloc_info() does. */
+/* memdiag does not read swapped pages; malloc_info() does. */
 static bool
 judge_swapped_unread(const struct verdict_facts *f, struct verdict *v)
 {
@@ -469,7 +470,7 @@ judge_swapped_unread(const struct verdict_facts *f, struct verdict *v)
 		"%s of malloc's arenas is in swap and was not read: how much of that is free is "
 		"unknown.",
 		BYTES(f->unread_swap_bytes));
-	/* no memory that is resident */
+	/* not resident memory */
 	v->rank = VERDICT_ASIDE;
 	verdict_advise_run(f, v, "info --method=inject");
 	verdict_advise_run(f, v, "trim");
@@ -496,8 +497,9 @@ judge_thread_stacks(const struct verdict_facts *f, struct verdict *v)
 }
 
 /*
- * glibc keeps 40 MiB of stacks of ended threads for new ones (nptl/nptl-stack.c, since 2.2).  More
- * are of threads that were not joined: an ended thread keeps its stack until it is joined.
+ * glibc keeps 40 MiB of stacks of ended threads for new ones (nptl/nptl-stack.c, since 2.2).
+ * Further stacks belong to threads not yet joined: an ended thread keeps its stack until it is
+ * joined.
  */
 static bool
 judge_unjoined_threads(const struct verdict_facts *f, struct verdict *v)

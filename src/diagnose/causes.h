@@ -10,7 +10,7 @@
 
 #include "diagnose/verdict.h"
 
-/* The subject of a verdict.  Two about the same would say the same twice. */
+/* The subject of a verdict.  Two verdicts on one subject would repeat each other. */
 enum subject {
 	SUBJECT_LIMIT,
 	SUBJECT_HELD,
@@ -23,7 +23,7 @@ enum subject {
 	SUBJECT_RESERVE,
 	SUBJECT_LIVE, /* in use */
 	SUBJECT_RETURNED,
-	SUBJECT_FREE, /* free, on pages of its own */
+	SUBJECT_FREE, /* free, on separate pages */
 	SUBJECT_TOPS,
 	SUBJECT_STRANDED, /* free, on pages in use */
 	SUBJECT_CACHES,
@@ -38,19 +38,19 @@ enum subject {
 };
 
 struct cause {
-	const char *id; /* a promise to scripts: never renamed */
+	const char *id; /* stable: scripts rely on it */
 	enum subject subject;
-	/* True if it is there, with V filled but for the id. */
+	/* Returns true if the cause applies; V is then complete except for the id. */
 	bool (*judge)(const struct verdict_facts *f, struct verdict *v);
 };
 
 /*
- * The bytes in use from which on a process is large: 256 MiB, or a quarter of what its cgroup, or
- * the machine, lets it have at most.
+ * Return the number of bytes in use that makes a process large: 256 MiB, or a quarter of its
+ * cgroup's limit or of the machine's memory, whichever is smaller.
  */
 uint64_t verdict_large_bytes(const struct verdict_facts *f);
 
-/* In the order they are looked for; of one subject the general before the particular. */
+/* In the order of the search; for one subject the specific causes come last. */
 extern const struct cause causes[];
 extern const size_t nr_causes;
 

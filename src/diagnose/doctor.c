@@ -34,7 +34,7 @@
 #include "os/target.h"
 #include "os/tracefs.h"
 
-/* The room that a call into a process needs, and count start. */
+/* Space needed to call into a process, and for count start. */
 #define LITTLE_ROOM_BYTES (UINT64_C(4) << 20)
 
 /* ---- findings ---- */
@@ -179,7 +179,8 @@ doctor_check_rights(struct findings *fs)
 		fs, "processor", FINDING_NOTE, "calls can be made in " MD_HOST_CPU " processes");
 }
 
-/* Whether SOURCE is allowed to us: it is opened for a moment, with a period that no event ends. */
+/* Check that opening SOURCE is allowed: it is opened briefly, with a period that no event
+ * reaches. */
 static bool
 may_watch(struct perf_source source, struct err *e)
 {
@@ -190,7 +191,7 @@ may_watch(struct perf_source source, struct err *e)
 	return perf_open(&p, &o, e) == 0;
 }
 
-/* Only trace needs events, so that nothing here is a "no". */
+/* Only trace needs events, so a failure here is never a "no". */
 static void
 check_events(struct findings *fs)
 {
@@ -227,7 +228,7 @@ doctor_check_machine(struct findings *fs)
 struct known {
 	const struct target *target;
 	struct process process;
-	bool is_jemalloc; /* its malloc is not glibc's but JEMALLOC's */
+	bool is_jemalloc; /* the process uses JEMALLOC, not glibc's malloc */
 	struct jemalloc jemalloc;
 	struct inject_target *inject;
 	bool has_maps, has_arenas;
@@ -240,7 +241,7 @@ known_release(struct known *k)
 	process_release(&k->process);
 }
 
-/* DID failed with E; where that was for want of a right, say which. */
+/* Report that DID failed with E; for a missing privilege, name it. */
 static void
 find_failure(struct findings *fs, const char *about, const struct known *k, const char *did,
 	const struct err *e)
@@ -281,7 +282,7 @@ check_process(struct findings *fs, struct known *k)
 			"it is stopped: run kill -CONT %d before calls", (int)k->target->pid);
 }
 
-/* Opening mem asks for the right to attach without attaching (fs/proc/base.c, mem_open()). */
+/* Opening mem checks the right to attach without attaching (fs/proc/base.c, mem_open()). */
 static void
 check_tracing(struct findings *fs, struct known *k)
 {
@@ -375,7 +376,7 @@ check_malloc(struct findings *fs, struct known *k)
 			inject_libc_version(k->inject));
 }
 
-/* Append to TEXT the names of the calls of NEEDS, each once, after LEAD. */
+/* Append to TEXT the names of the calls in NEEDS, each once, after LEAD. */
 static void
 append_calls(char *text, size_t size, const char *lead, unsigned int needs, const char *version)
 {
@@ -394,14 +395,16 @@ append_calls(char *text, size_t size, const char *lead, unsigned int needs, cons
 }
 
 /*
- * The system calls that each operation takes in the process, for whoever writes its seccomp filter.
+ * List the system calls that each operation makes in the process, for the author of its seccomp
+ * filter.
  */
 static void
 find_calls(struct findings *fs, const struct known *k)
 {
 	static const struct {
 		const char *about;
-		unsigned int needs, threads; /* for one thread; what several take besides */
+		unsigned int needs, threads; /* calls for one thread; additional calls for several
+					      * threads */
 	} operations[] = {
 		{ "calls of info", NEEDS_BORROW, NEEDS_LOCKS | NEEDS_HELPER },
 		{ "calls of trim", NEEDS_BORROW | NEEDS_TRIM, NEEDS_LOCKS | NEEDS_HELPER },

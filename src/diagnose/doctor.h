@@ -1,5 +1,5 @@
 /*
- * doctor: what memdiag doctor checks: what this machine allows, and what can be done with a
+ * doctor: the checks of memdiag doctor: what this machine allows, and what memdiag can do with a
  * process.
  */
 #ifndef MEMDIAG_DIAGNOSE_DOCTOR_H
@@ -13,12 +13,12 @@
 enum finding_state {
 	FINDING_YES,
 	FINDING_NO,
-	FINDING_NOTE,	 /* a fact that is neither good nor bad */
-	FINDING_UNKNOWN, /* something else must work first */
+	FINDING_NOTE,	 /* a neutral fact */
+	FINDING_UNKNOWN, /* depends on something that does not work */
 };
 
 struct finding {
-	const char *about; /* also the id in JSON */
+	const char *about; /* also used as id in JSON */
 	bool is_of_machine;
 	enum finding_state state;
 	char text[600];
@@ -27,21 +27,21 @@ struct finding {
 struct findings {
 	struct finding *v;
 	size_t nr, room;
-	bool is_of_machine; /* what is being checked now */
+	bool is_of_machine; /* the current checks concern the machine */
 };
 
 /*
- * Add to FS, which is zeroed or has findings, what this machine and memdiag's rights allow.  What
- * cannot be determined is a finding, too; one for which there is no memory is left out.
+ * Add to FS, which is zeroed or has findings, what this machine and memdiag's privileges allow.
+ * Unknown results are findings, too; a finding is dropped if memory for it is exhausted.
  */
 void doctor_check_machine(struct findings *fs);
 /*
- * Add in the same way what memdiag can read and do in process T, and what prevents the rest.  T is
+ * Likewise add what memdiag can read and do in process T, and the obstacles to the rest.  T is
  * neither stopped nor changed.
  */
 void doctor_check_process(struct findings *fs, const struct target *t);
 
-/* The number of those in STATE. */
+/* Return the number of findings in STATE. */
 size_t findings_count(const struct findings *fs, enum finding_state state);
 
 void findings_release(struct findings *fs);

@@ -38,8 +38,9 @@ environment_is_in(const char *const *list, const char *name)
 }
 
 /*
- * Copy the next entry of the list at *AT, which ends at END and is separated by SEPARATOR, into
- * BUF of MAX_SETTING bytes, and step over it.  False at the end.  A longer entry is cut.
+ * Copy the next entry of the list at *AT, which ends at END and uses SEPARATOR, into BUF of
+ * MAX_SETTING bytes, and advance *AT past it.  Return false at the end.  A longer entry is
+ * truncated.
  */
 static bool
 environment_next_entry(const char **at, const char *end, char separator, char *buf)
@@ -61,7 +62,7 @@ environment_next_entry(const char **at, const char *end, char separator, char *b
 	return true;
 }
 
-/* glibc reads them with strtoul(): decimal, octal or hexadecimal. */
+/* Parse as glibc does, with strtoul(): decimal, octal or hexadecimal. */
 static bool
 environment_is_number(const char *value, uint64_t *ret)
 {
@@ -74,7 +75,7 @@ environment_is_number(const char *value, uint64_t *ret)
 /* ---- one setting at a time ---- */
 
 struct environment_setting {
-	char text[MAX_SETTING]; /* NAME=VALUE as it stands there */
+	char text[MAX_SETTING]; /* NAME=VALUE, unchanged */
 	const char *name, *value;
 	bool is_tunable;
 };
@@ -90,12 +91,13 @@ environment_split(struct environment_setting *s, char *work)
 	s->value = equals ? equals + 1 : "";
 }
 
-/* Call FN for every variable, and for every tunable inside GLIBC_TUNABLES, until it says true. */
+/* Call FN for every variable, and for every tunable inside GLIBC_TUNABLES, until it returns
+ * true. */
 static bool
 each_setting(const char *env, size_t len,
 	bool (*fn)(const struct environment_setting *s, void *arg), void *arg)
 {
-	const char *end = env ? env + len : NULL; /* NULL where it could not be read */
+	const char *end = env ? env + len : NULL; /* NULL if unreadable */
 
 	while (env < end) {
 		const char *stop = memchr(env, '\0', (size_t)(end - env));
@@ -138,7 +140,7 @@ is_bad(const struct environment_setting *s, void *arg)
 	uint64_t n;
 
 	if (s->is_tunable) {
-		/* Includes misspelt ones: "malloc.arena_max", "glibc.malloc.arenas_max". */
+		/* Include misspelt ones: "malloc.arena_max", "glibc.malloc.arenas_max". */
 		if (!strstr(s->name, "malloc"))
 			return false;
 		if (strncmp(s->name, PREFIX, strlen(PREFIX)) == 0 &&
@@ -165,7 +167,7 @@ environment_find_bad(const char *env, size_t len, char *buf, size_t size)
 	return each_setting(env, len, is_bad, &f);
 }
 
-/* The tunable is read last and wins over the variable (elf/dl-tunables.c). */
+/* The tunable is read last and overrides the variable (elf/dl-tunables.c). */
 static bool
 note_arena_max(const struct environment_setting *s, void *arg)
 {

@@ -1,6 +1,4 @@
-/*
- * environment: settings of glibc malloc in the environment a program was started with.
- */
+/* environment: settings of glibc malloc in a program's initial environment. */
 #ifndef MEMDIAG_DIAGNOSE_ENVIRONMENT_H
 #define MEMDIAG_DIAGNOSE_ENVIRONMENT_H
 
@@ -9,14 +7,14 @@
 #include <stdint.h>
 
 /*
- * Find a setting in the LEN bytes at ENV that glibc does not know or cannot read, and copy it into
- * BUF, made printable.  False if none.
+ * Find a setting in the LEN bytes at ENV that glibc does not know or cannot parse, and copy it into
+ * BUF, made printable.  Return false if all are valid.
  */
 bool environment_find_bad(const char *env, size_t len, char *buf, size_t size);
 
 /*
- * The limit of arenas that is set, by the tunable or the variable, into *RET; its name into BUF.
- * False if none is set.
+ * Store the limit of arenas set by the tunable or the variable in *RET, and the setting's name in
+ * BUF.  Return false if no limit is set.
  */
 bool environment_arena_max(const char *env, size_t len, uint64_t *ret, char *buf, size_t size);
 

@@ -1,4 +1,4 @@
-/* From the data to the numbers that causes are judged by. */
+/* Derive from the data the numbers by which causes are judged. */
 #include <config.h>
 
 #include "diagnose/facts.h"
@@ -26,10 +26,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A cause that keeps less than that from being returned is not named. */
+/* Causes that keep fewer bytes from being returned are not reported. */
 #define PINNED_MIN (UINT64_C(16) << 20)
 
-/* The links at the start of a free chunk, which are never given back. */
+/* The links at the start of a free chunk, which are never released. */
 #define LINKS_BYTES 48
 
 static uint64_t
@@ -46,7 +46,7 @@ least(uint64_t a, uint64_t b)
 
 /* ---- the address space ---- */
 
-/* Pages of files that are not changed as a rule. */
+/* True for pages of files that are normally unchanged. */
 static bool
 facts_is_code(enum leaf_kind kind)
 {
@@ -93,7 +93,7 @@ add_groups(struct verdict_facts *f, const struct space_sums *sums)
 	const struct leaf_sum *stacks = &sums->group[GROUP_STACK];
 	const struct leaf_sum *heap = &sums->group[GROUP_HEAP];
 
-	/* PROT_NONE says who may touch it, not that it has no memory. */
+	/* PROT_NONE forbids access; the range may still have memory. */
 	f->reserve_bytes = facts_minus(reserve->size_bytes, reserve->rss_bytes) +
 		facts_minus(arenas->size_bytes, arenas->rss_bytes);
 	f->forbidden_bytes = reserve->rss_bytes;
@@ -105,8 +105,9 @@ add_groups(struct verdict_facts *f, const struct space_sums *sums)
 }
 
 /*
- * malloc counts the bytes that it has mapped block by block.  Those that were not recognised among
- * the mappings, or lie in the middle of one, are part of the anonymous memory without an owner.
+ * Return the bytes of blocks without a known place. malloc counts the bytes in individual mappings.
+ * Those not recognised among the mappings, or inside one, belong to the anonymous memory without an
+ * owner.
  */
 static void
 add_unlocated(struct verdict_facts *f, const struct space_sums *sums, const struct malloc_layout *l)
@@ -122,14 +123,15 @@ add_unlocated(struct verdict_facts *f, const struct space_sums *sums, const stru
 	f->mmap_bytes += missing;
 }
 
-/* For an arena in pieces: memory next to a piece may have been taken for a part of it. */
+/* Return the resident bytes of an arena in pieces: memory next to a piece may have been counted as
+ * part of it. */
 static uint64_t
 pieces_resident(const struct heap_arena *a)
 {
 	return least(a->resident_bytes, a->system_bytes);
 }
 
-/* Resident in the main arena, as far as its pieces were found. */
+/* Return the resident bytes of the main arena, as far as its pieces were found. */
 static uint64_t
 main_resident(const struct space_sums *sums)
 {
@@ -137,7 +139,7 @@ main_resident(const struct space_sums *sums)
 }
 
 /*
- * A piece that mmap() gave the main arena cannot always be distinguished from other memory
+ * A piece of the main arena from mmap() cannot always be distinguished from other memory
  * (glibc/pieces.c).
  */
 static void
@@ -151,9 +153,8 @@ add_pieces(struct verdict_facts *f, const struct space_sums *sums, const struct 
 }
 
 /*
- * brk's memory outside malloc's heaps is the program's own: it has called sbrk() itself.  So are
- * bytes of the main arena there beyond those that malloc took; a main arena in pieces has more than
- * brk.
+ * Memory of brk outside malloc's heaps comes from sbrk() calls in the program.  So do bytes of the
+ * main arena there that exceed malloc's count; a main arena in pieces has more than brk.
  */
 static void
 add_own_sbrk(struct verdict_facts *f, const struct space_sums *sums, const struct heap_arena *main)
@@ -170,8 +171,8 @@ add_own_sbrk(struct verdict_facts *f, const struct space_sums *sums, const struc
 }
 
 /*
- * The kernel counts a page of a private file mapping as anonymous once it was changed; so does it
- * all other anonymous memory, which is known.
+ * The kernel counts a changed page of a private file mapping as anonymous, along with all other
+ * anonymous memory, which is known.
  */
 static void
 add_changed_files(struct verdict_facts *f, const struct space_sums *sums, uint64_t rss_anon_bytes)
@@ -217,7 +218,7 @@ facts_add_space(struct verdict_facts *f, const struct space *s, const struct hea
 
 /* ---- the heaps ---- */
 
-/* The chunk that ends a heap, with much that is free right below it. */
+/* Find the chunk that ends a heap and has much free memory directly below it. */
 static void
 add_pins(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest)
 {
@@ -235,7 +236,8 @@ add_pins(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest)
 	}
 }
 
-/* Trimmable bytes are not known by size: the large chunks' share of them is at most all of them. */
+/* Bound the share of large chunks in the trimmable bytes, whose chunk sizes are unknown: it is at
+ * most all of them. */
 static uint64_t
 facts_large_bytes(const struct heap_arena *a)
 {
@@ -252,13 +254,13 @@ is_orphan(const struct heap_arena *a)
 	return !a->is_main && a->attached == 0;
 }
 
-/* An arena of which all pages are known. */
+/* Add an arena whose pages are all known. */
 static void
 facts_add_pages(struct verdict_facts *f, const struct heap_arena *a)
 {
 	f->trimmable_bytes += a->trim.rss_bytes;
 	f->mlocked_bytes += a->trim.mlocked_bytes + a->page_bytes[HEAP_PAGE_BEHIND];
-	/* Locked bytes are on pages of their own all the same. */
+	/* Locked bytes still fill whole pages. */
 	f->stranded_bytes += facts_minus(a->stranded_bytes, a->trim.mlocked_bytes);
 	f->mixed_bytes += facts_minus(a->page_bytes[HEAP_PAGE_MIXED], a->trim.mlocked_bytes);
 	f->large_bytes += facts_large_bytes(a);
@@ -312,7 +314,7 @@ facts_add_heap(struct verdict_facts *f, const struct heap *h)
 
 /* ---- files in memory without a mapping ---- */
 
-/* More processes of a cgroup are not looked at. */
+/* Further processes of a cgroup are ignored. */
 #define MOST_PROCESSES 256
 
 static bool
@@ -334,7 +336,7 @@ note_held(struct verdict_held *most, const struct target *t, const struct os_hel
 	snprintf(most->comm, sizeof most->comm, "%.*s", (int)sizeof most->comm - 1, t->comm);
 }
 
-/* The bytes of the files that T holds and that MAPS, of the target, does not show. */
+/* Return the bytes of files that T holds and that MAPS, the target's mappings, does not contain. */
 static uint64_t
 add_held(struct verdict_held *most, const struct target *t, const struct regions *maps)
 {
@@ -354,7 +356,7 @@ add_held(struct verdict_held *most, const struct target *t, const struct regions
 	return bytes;
 }
 
-/* Those of the other processes are looked at only where the cgroup is nearly full. */
+/* Add the cgroup; its other processes are examined only if it is nearly full. */
 static void
 add_cgroup(struct verdict_facts *f, const struct target *t, const struct regions *maps)
 {
@@ -380,7 +382,7 @@ add_cgroup(struct verdict_facts *f, const struct target *t, const struct regions
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static enum verdict_thp
 thp_setting(void)
@@ -413,7 +415,7 @@ verdict_facts_gather(struct verdict_facts *f, const struct target *t, const stru
 	}
 	if (t->core)
 		return;
-	/* Settings can be reported even if it is unreadable. */
+	/* An unreadable environment prevents only the remarks on settings. */
 	os_proc_read(t, 0, "environ", &f->environment, &e);
 	add_cgroup(f, t, space ? &space->process->maps : &none);
 	f->machine_bytes = os_memory_bytes();
@@ -423,8 +425,8 @@ verdict_facts_gather(struct verdict_facts *f, const struct target *t, const stru
 }
 
 /*
- * Free chunks that have no whole page inside, those that would have had a mapping, and of the
- * others how much at least is whole pages behind their links.
+ * Sum free chunks without a whole page inside, chunks large enough for a separate mapping, and for
+ * the others a lower bound of the whole pages after their links.
  */
 static void
 sum_sizes(const struct malloc_info_heap *account, uint64_t *small, uint64_t *large, uint64_t *whole)
@@ -444,21 +446,22 @@ sum_sizes(const struct malloc_info_heap *account, uint64_t *small, uint64_t *lar
 	}
 }
 
-/* BYTES of an arena by a counter of the process, which may be damaged, as far as they can be. */
+/* Limit BYTES, an arena's counter in the process that may be damaged, to a possible value. */
 static uint64_t
 possible(const struct verdict_facts *f, uint64_t bytes)
 {
 	return f->virt_bytes ? least(bytes, f->virt_bytes) : bytes;
 }
 
-/* The top chunk of ARENA, of malloc's account SYSTEM_BYTES; a larger one is damaged, or torn. */
+/* Return the top chunk of ARENA, whose account has SYSTEM_BYTES; a larger top is damaged or
+ * torn. */
 static uint64_t
 facts_top_bytes(const struct heap_arena *arena, uint64_t system_bytes)
 {
 	return arena->top.bytes <= system_bytes ? arena->top.bytes : 0;
 }
 
-/* With those of a main arena in pieces, which has more than the mappings show directly. */
+/* Include the pages of a main arena in pieces, which has more than the mappings show directly. */
 static struct verdict_pages
 pages_with_pieces(const struct heap_arena *arena, struct verdict_pages pages)
 {
@@ -487,7 +490,7 @@ verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap
 		large += top;
 		whole += arena->is_contiguous ? facts_minus(top, 2 * page_bytes) : 0;
 	}
-	/* Bytes that are not resident may all be on these pages; so may those that are gone. */
+	/* All bytes that are not resident may be on these pages, and so may all released bytes. */
 	absent = facts_minus(system, resident);
 	gone = facts_minus(absent, pages.swapped_bytes);
 	trimmable = least(facts_minus(whole, absent), resident);
@@ -504,7 +507,7 @@ verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info_heap
 	f->orphan_bytes += arena && is_orphan(arena) ? trimmable : 0;
 }
 
-/* Bounds from above: a chunk of a page or more may lie on whole pages, and all may be resident. */
+/* Add upper bounds: chunks of a page or more may cover whole pages, and all may be resident. */
 static void
 add_saved_account(struct verdict_facts *f, const struct malloc_info_heap *h, bool has_top_in_rest,
 	bool is_main)
@@ -523,7 +526,7 @@ add_saved_account(struct verdict_facts *f, const struct malloc_info_heap *h, boo
 	if (is_main) {
 		f->trimmable_bytes += top;
 		f->main_bytes = f->trimmable_bytes;
-	} else { /* malloc_trim() leaves it */
+	} else { /* malloc_trim() does not release it */
 		f->top_bytes += top;
 	}
 }

@@ -16,16 +16,17 @@ struct space;
 struct target;
 
 /*
- * Fill F, which must be zeroed or released, with what SPACE and HEAP say of T: any HEAP, of
- * heap_read() or of heap_read_tops().  SPACE may be NULL, of a core file.  Nothing is stopped.
- * Arenas that are approximate count for what is sure of them, and is_bound says so.
+ * Fill F, which must be zeroed or released, with facts about T from SPACE and HEAP, which may come
+ * from heap_read() or heap_read_tops().  SPACE may be NULL, for a core file.  No thread is stopped.
+ * Approximate arenas contribute their certain part, and is_bound is set.
  */
 void verdict_facts_gather(struct verdict_facts *f, const struct target *t,
 	const struct space *space, const struct heap *heap);
 
 /*
- * malloc's own account of an arena, where ARENA, of heap_read_tops(), has PAGES: bounds, where a
- * heap that was read has numbers.  ARENA may be NULL: it is unknown which one it is.
+ * Facts about an arena from malloc's own account, where ARENA, from heap_read_tops(), has PAGES:
+ * bounds instead of the exact numbers of a heap that was read.  ARENA may be NULL if it was not
+ * identified.
  */
 struct verdict_pages {
 	uint64_t resident_bytes, swapped_bytes;
@@ -34,8 +35,8 @@ void verdict_facts_add_account(struct verdict_facts *f, const struct malloc_info
 	const struct heap_arena *arena, struct verdict_pages pages);
 
 /*
- * Fill F, which must be zeroed or released, with the account MI, which was saved: nothing else is
- * known of its process.
+ * Fill F, which must be zeroed or released, from the saved account MI; nothing else is known of its
+ * process.
  */
 void verdict_facts_of_account(struct verdict_facts *f, const struct malloc_info *mi);
 

@@ -1,6 +1,6 @@
 /*
- * heap-context: the address space around malloc's arenas, as it is before the heaps are read: the
- * blocks with mappings of their own lie there, and the heaps are compared with it.
+ * heap-context: the address space around malloc's arenas, read before the heaps: it has the blocks
+ * with separate mappings, and the heaps are compared with it.
  */
 #ifndef MEMDIAG_DIAGNOSE_HEAP_CONTEXT_H
 #define MEMDIAG_DIAGNOSE_HEAP_CONTEXT_H
@@ -15,9 +15,9 @@ struct heap_context {
 };
 
 /*
- * Fill S, which must be zeroed or released, with the address space of P, which was read just now,
- * gets its arenas here, and must outlive S.  Nothing is stopped.  Returns 0, or -1 with E.  It
- * succeeds, and s->error says why, if the layout of malloc is unknown or the space unreadable.
+ * Fill S, which must be zeroed or released, with the address space of P, which was just read, gets
+ * its arenas here, and must outlive S.  No thread is stopped.  Returns 0, or -1 with E.  If the
+ * layout of malloc is unknown or the space is unreadable, it returns 0 and s->error has the reason.
  */
 int heap_context_read(struct heap_context *s, struct process *p, struct err *e);
 void heap_context_release(struct heap_context *s);

@@ -1,4 +1,4 @@
-/* The order in which 'memdiag heap' reads a process or a core file, and the warnings about it. */
+/* The order in which 'memdiag heap' reads a process or a core file, and its warnings. */
 #include <config.h>
 
 #include "diagnose/heap.h"
@@ -22,14 +22,14 @@
 #include "os/target.h"
 #include "ui/claim.h"
 
-/* Threads whose arena is looked up when nothing else is known: each costs a read. */
+/* Limit of threads whose arena is looked up if other data is missing: each costs a read. */
 #define MAX_THREADS 4096
 /* The largest amount that memdiag itself needs, except for arenas of several gigabytes. */
 #define OWN_MAX_BYTES (UINT64_C(64) << 20)
 
 /* ---- warnings ---- */
 
-/* The file that the program's malloc is in, made printable into BUF, if that is not libc. */
+/* Write the file with the program's malloc, made printable, to BUF; return false if it is libc. */
 static bool
 heap_other_malloc(const struct heap_answer *s, char *buf, size_t size)
 {
@@ -41,7 +41,7 @@ heap_other_malloc(const struct heap_answer *s, char *buf, size_t size)
 	return true;
 }
 
-/* A program can bring its own malloc, and libc's is then used by few ... */
+/* Warn if the program has its own malloc, so that few threads use libc's ... */
 static void
 warn_of_other_malloc(struct heap_answer *s)
 {
@@ -49,11 +49,11 @@ warn_of_other_malloc(struct heap_answer *s)
 
 	if (heap_other_malloc(s, path, sizeof path))
 		warnings_add(&s->warnings, true,
-			"the program's malloc is not glibc's but that of %s: this is only what lies in glibc's beside it",
+			"the program's malloc is not glibc's but that of %s: this is only what lies in glibc's in addition",
 			path);
 }
 
-/* ... or by no thread. */
+/* ... or explain that no thread uses libc's. */
 static int
 hint_at_other_malloc(const struct heap_answer *s, struct err *e)
 {
@@ -120,8 +120,8 @@ warn_of_gaps(struct heap_answer *s, const struct heap_question *q)
 }
 
 /*
- * The walk notes what is in fast bins with a bit for every 16 bytes of the arena, as far as they
- * reach: in a container that may count against the limit that the process has.
+ * Warn of memdiag's memory.  The walk marks fast-bin chunks with one bit per 16 bytes of the arena;
+ * in a container these bits may count against the process's limit.
  */
 static void
 warn_of_own_memory(struct heap_answer *s, bool is_by_lists)
@@ -131,7 +131,7 @@ warn_of_own_memory(struct heap_answer *s, bool is_by_lists)
 	struct err ignored;
 	char bytes[32];
 
-	/* Not by getrusage(), which has the peak of the program that executed this one. */
+	/* getrusage() would include the peak of the program that executed this one. */
 	if (target_open(&self, getpid(), &ignored) < 0 ||
 		os_status(&self, 0, &status, &ignored) < 0 || status.vm_hwm_bytes <= OWN_MAX_BYTES)
 		return;
@@ -165,7 +165,7 @@ check_heap(struct heap_answer *s, const struct space *space)
 	checks_distrust(&s->checks, &s->heap);
 }
 
-/* A core file does not have all of the address space: its heaps are judged alone. */
+/* Judge the heaps; for a core file without the address space, which is incomplete there. */
 static void
 heap_judge(struct heap_answer *s)
 {
@@ -190,7 +190,7 @@ open_target(struct heap_answer *s, const struct heap_question *q, struct err *e)
 	return target_open(&s->target, q->ui.pid, e);
 }
 
-/* The arenas may be known when their contents are not. */
+/* Read the arenas' headers, which may be known if their contents are not. */
 static int
 heap_read_headers(struct heap_answer *s, struct err *e)
 {
@@ -199,7 +199,7 @@ heap_read_headers(struct heap_answer *s, struct err *e)
 
 	if (why.kind != ERR_UNSUPPORTED || process_find_arenas(&s->process, NULL, &ignored) < 0)
 		return hint_at_other_malloc(s, e);
-	/* Without it the threads of each are unknown. */
+	/* If this fails, the threads of each arena are unknown. */
 	if (threads_list(&threads, &s->target, MAX_THREADS, &ignored) == 0)
 		arenas_find_threads(&s->process.arenas, &s->target, &threads, &ignored);
 	s->is_unknown = true;

@@ -15,10 +15,10 @@
 #include <errno.h>
 
 /*
- * The document begins with the main arena and goes on as the ring does.  A new arena comes right
- * behind the main one (malloc/arena.c, _int_new_arena), so the others are counted from the end:
- * those made since the call are not in the document.  In a document that lacks its end only the
- * main arena is identified.
+ * Find the arena of heap I in the document, which begins with the main arena and follows the ring.
+ * A new arena is inserted after the main one (malloc/arena.c, _int_new_arena), so the others are
+ * counted from the end: arenas created since the call are missing in the document.  If the document
+ * lacks its end, only the main arena is identified.
  */
 static int32_t
 info_account_match(const struct info *info, size_t i)
@@ -57,7 +57,7 @@ info_account_of(enum leaf_kind kind)
 		return ACCOUNT_MMAPPED;
 	switch (leaf_kind_group(kind)) {
 	case GROUP_HEAP:
-		return ACCOUNT_IN_USE; /* what is free there is taken off afterwards */
+		return ACCOUNT_IN_USE; /* its free bytes are subtracted later */
 	case GROUP_STACK:
 		return ACCOUNT_STACKS;
 	case GROUP_EXE:
@@ -88,8 +88,9 @@ free_resident(const struct info *info)
 }
 
 /*
- * malloc counts the bytes that it has mapped block by block.  Those that were not recognised among
- * the mappings, or lie in the middle of one, are part of the anonymous memory without an owner.
+ * Return the bytes of blocks without a known place. malloc counts the bytes in individual mappings.
+ * Those not recognised among the mappings, or inside one, belong to the anonymous memory without an
+ * owner.
  */
 static int64_t
 unlocated(const struct info *info, uint64_t located_bytes)
@@ -128,7 +129,7 @@ info_account(struct info *info)
 
 /* ---- checks ---- */
 
-/* The arena of ROW as it was read; NULL if that is not known. */
+/* Return the arena of ROW as read; NULL if unknown. */
 static const struct heap_arena *
 heap_arena_of(const struct info *info, const struct heap *h, const struct info_arena *row)
 {
@@ -148,8 +149,8 @@ is_approximate(const struct info *info, const struct info_arena *row)
 }
 
 /*
- * NOW are the arenas of the space at this moment, without what is in them.  If that is not known,
- * malloc's account is of the moment when it was asked.
+ * Return the arena's size from NOW, the arenas without their contents as read with the space; if
+ * unknown, the size in malloc's account at the time of the call.
  */
 static uint64_t
 info_account_system_bytes(const struct heap *now, const struct info_arena *row, size_t i)
@@ -205,8 +206,8 @@ info_check(struct info *info, struct err *e)
 /* ---- verdicts ---- */
 
 /*
- * The lists of free chunks show what malloc_trim() returns, as 'trim -n' reads them; but nothing is
- * stopped for that here.  Lists that are too long for malloc_info() are too long for this as well.
+ * Read the lists of free chunks, which show what malloc_trim() would return, as 'trim -n' does, but
+ * without a stop.  Lists that are too long for malloc_info() are too long here as well.
  */
 static void
 info_account_read_lists(const struct info *info, struct heap *h)
@@ -219,7 +220,7 @@ info_account_read_lists(const struct info *info, struct heap *h)
 
 	if (!info->is_slow && heap_read(h, p, &how, &e) == 0)
 		return;
-	/* With an unknown layout this fails, and nothing is known of the heap. */
+	/* With an unknown layout this fails, and the heap remains unknown. */
 	if (heap_read_tops(h, p, &e) < 0)
 		debug("%s", e.msg);
 }

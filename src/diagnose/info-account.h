@@ -9,17 +9,17 @@
 #include "diagnose/info.h"
 #include "maps/leaves.h"
 
-/* info-account.c: which account leaves of KIND belong to. */
+/* info-account.c: return the account for leaves of KIND. */
 enum account_kind info_account_of(enum leaf_kind kind);
 
-/* info-account.c: from what was read to accounts, arenas and verdicts. 0, or -1 with E. */
+/* info-account.c: build accounts, arenas and verdicts from the data.  Returns 0, or -1 with E. */
 int info_match_arenas(struct info *info, struct err *e);
 /*
- * Compare what was read with malloc's account and RSS: fills mmapped and the checks, and marks
- * arenas as rough. 0, or -1.
+ * Compare the data with malloc's account and RSS: fills mmapped and the checks, and marks arenas as
+ * rough.  Returns 0, or -1.
  */
 int info_check(struct info *info, struct err *e);
-/* Needs what info_check() fills. */
+/* Call these after info_check(). */
 void info_account(struct info *info);
 void info_judge(struct info *info);
 

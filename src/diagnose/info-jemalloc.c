@@ -1,4 +1,4 @@
-/* The numbers of 'memdiag info' for a process whose malloc is jemalloc's. */
+/* The numbers of 'memdiag info' for a process that uses jemalloc. */
 #include <config.h>
 
 #include "diagnose/info-jemalloc.h"
@@ -15,7 +15,7 @@
 #include "jemalloc/jemalloc.h"
 #include "maps/leaves.h"
 
-/* Options that are about glibc's malloc. */
+/* Refuse options that apply to glibc's malloc only. */
 static int
 info_jemalloc_check_options(const struct info *info, const struct info_options *opt, struct err *e)
 {
@@ -62,7 +62,7 @@ info_jemalloc_known(uint64_t bytes)
 	return bytes == JEMALLOC_UNKNOWN ? 0 : (int64_t)bytes;
 }
 
-/* Numbers of two moments may not fit together (is_torn). */
+/* Subtract; numbers from two moments may be inconsistent (is_torn). */
 static int64_t
 info_jemalloc_minus(int64_t a, int64_t b)
 {
@@ -87,9 +87,9 @@ account_of(enum leaf_kind kind)
 }
 
 /*
- * jemalloc says how many bytes it has, not where.  They are part of the anonymous memory that is
- * nobody else's.  What exceeds that is memory which jemalloc counts but the process does not have
- * (yet): its numbers are upper bounds then.
+ * Compute the account. jemalloc reports how many bytes it has, without addresses.  They belong to
+ * the anonymous memory that has no other owner.  Any excess is memory that jemalloc counts but that
+ * is not resident (yet): its numbers are upper bounds then.
  */
 static void
 account(struct info *info)
@@ -141,7 +141,7 @@ info_jemalloc_judge(struct info *info)
 	info->nr_verdicts = verdict_judge_jemalloc(&f, &facts, info->verdict);
 }
 
-/* Whether arena NR is there; true if it may be one that was not read. */
+/* True if arena NR exists, or may be one that was not read. */
 static bool
 has_arena(const struct jemalloc_stats *j, long nr)
 {

@@ -8,8 +8,8 @@
 #include "diagnose/info.h"
 
 /*
- * info-jemalloc.c: info_ask() for jemalloc, and from what it says to accounts and verdicts.  0, or
- * -1 with E.
+ * info-jemalloc.c: info_ask() for jemalloc, and the accounts and verdicts from its statistics.
+ * Returns 0, or -1 with E.
  */
 int info_ask_jemalloc(struct info *info, const struct info_options *opt, struct err *e);
 int info_understand_jemalloc(struct info *info, const struct info_options *opt, struct err *e);

@@ -1,4 +1,4 @@
-/* The memory that malloc's account is of, and what 'memdiag info' has to warn of. */
+/* Find the memory that malloc's account describes, and collect the warnings of 'memdiag info'. */
 #include <config.h>
 
 #include "diagnose/info-understand.h"
@@ -23,7 +23,7 @@
 #include "maps/maps.h"
 #include "maps/space.h"
 
-/* The memory that malloc's account is of. */
+/* Warn if a second libc is loaded, whose memory is not in malloc's account. */
 static void
 warn_of_second_libc(struct info *info)
 {
@@ -40,7 +40,7 @@ static int
 read_accounted_space(struct info *info, struct err *e)
 {
 	const struct space_options all = { .known = &info->mt.process,
-		/* 0 in old releases, which do not print it. */
+		/* 0 in old releases, which do not print it */
 		.nr_mmapped = info->mi.mmap_count,
 		.count_mmapped = malloc_count_mmapped };
 	struct space *s = &info->space;
@@ -63,7 +63,8 @@ read_accounted_space(struct info *info, struct err *e)
 	return 0;
 }
 
-/* The stacks that hold most, if it is being profiled.  Everything else is known without them. */
+/* Read the stacks that hold most memory, if a profile is running.  The rest does not depend on
+ * them. */
 static void
 read_profile_top(struct info *info)
 {
@@ -87,7 +88,7 @@ warn_of_foreign(struct info *info)
 			text_bytes(bytes, text, sizeof text));
 }
 
-/* Refuse an arena that is not there, and add remarks on the document. */
+/* Refuse an arena that does not exist, and add remarks on the document. */
 static int
 check_document(struct info *info, const struct info_options *opt, struct err *e)
 {
@@ -130,7 +131,7 @@ info_understand(struct info *info, const struct info_options *opt, struct err *e
 
 /* ---- a saved document ---- */
 
-/* glibc counts heaps from 0, and writes the sum of what they have at the end. */
+/* Check the heaps: glibc numbers them from 0, and prints their sum at the end. */
 static int
 check_heaps(struct info *info, struct err *e)
 {
@@ -149,7 +150,7 @@ check_heaps(struct info *info, struct err *e)
 	return 0;
 }
 
-/* The rows of the table, and what malloc's account says of itself. */
+/* Add the rows of the table, and the totals of malloc's account. */
 static int
 info_understand_add_rows(struct info *info, struct err *e)
 {

@@ -9,15 +9,15 @@
 #include "diagnose/info.h"
 
 /*
- * info-understand.c: after info_ask(), read the memory that the account is of, compare and judge
- * both, and fill in all other members.  There is a warning for what could not be read.  0, or -1
- * with E: xml cannot be parsed, or has no arena OPT->arena (ERR_USAGE).
+ * info-understand.c: after info_ask(), read the memory that the account describes, compare and
+ * judge both, and fill in all other members.  Unreadable parts cause warnings.  Returns 0, or -1
+ * with E: xml cannot be parsed, or does not contain the arena OPT->arena (ERR_USAGE).
  */
 int info_understand(struct info *info, const struct info_options *opt, struct err *e);
 
 /*
- * info-understand.c: the same of XML, malloc_info()'s document from file NAME, which is taken over.
- * NAME must outlive INFO.
+ * info-understand.c: as info_understand(), for XML, malloc_info()'s document from file NAME; takes
+ * ownership of XML.  NAME must outlive INFO.
  */
 int info_understand_file(struct info *info, const char *name, struct text *xml,
 	const struct info_options *opt, struct err *e);

@@ -1,4 +1,5 @@
-/* The source of malloc's account for 'memdiag info': malloc_info(), or the heaps themselves. */
+/* Choose the source of malloc's account for 'memdiag info': malloc_info(), or the heaps
+ * themselves. */
 #include <config.h>
 
 #include <inttypes.h>
@@ -57,7 +58,7 @@ warn_of_rough(struct info *info, const struct heap *h)
 			nr, h->arena.nr, first->nr, first->why);
 }
 
-/* All free chunks that malloc_info() reports are in malloc's lists. */
+/* Read the lists, which contain all free chunks that malloc_info() reports. */
 static int
 read_heaps(struct info *info, const struct info_options *opt, struct err *e)
 {
@@ -76,7 +77,7 @@ read_heaps(struct info *info, const struct info_options *opt, struct err *e)
 	return 0;
 }
 
-/* This reads the lists of the moment, and is a hint only: it must cost little. */
+/* Choose by the present lengths of the lists; this is only a hint, so it must be cheap. */
 static enum info_method
 info_choose(struct info *info, const struct info_options *opt)
 {
@@ -98,14 +99,14 @@ info_choose(struct info *info, const struct info_options *opt)
 	return INFO_READ;
 }
 
-/* No thread may do anything for this long before the heaps are read instead. */
+/* Read the heaps instead if no thread has moved for this long. */
 #define SETTLE_NS 150000000
 
 /*
- * As ask_malloc(); the heaps are read if no thread can be borrowed, the process has no room for a
- * call, another tracer has it, or nothing can be called in it after all (a program that ends makes
- * its streams unbuffered).  It is not stopped for that: the obstacle to a call, such as a receive
- * that a stop would cut short, may also forbid a stop.
+ * As ask_malloc(), but read the heaps if no thread can be borrowed, the process has no space for a
+ * call, another tracer has it, or a call turns out to be impossible (an exiting program makes its
+ * streams unbuffered).  The process is not stopped for reading: the obstacle to a call, such as a
+ * receive that a stop would interrupt, may also forbid a stop.
  */
 static int
 ask_or_read(struct info *info, const struct info_options *asked, struct err *e)

@@ -1,6 +1,4 @@
-/*
- * info: what memdiag info finds out, between finding it out and printing it.
- */
+/* info: collect the data of memdiag info before it is printed. */
 #ifndef MEMDIAG_DIAGNOSE_INFO_H
 #define MEMDIAG_DIAGNOSE_INFO_H
 
@@ -45,19 +43,19 @@ struct info_options {
 	struct ui_options ui;
 	struct inject_options inject;
 	enum malloc_choice malloc;
-	long arena;	 /* the only one wanted; -1: all of them */
-	size_t max_rows; /* 0: no limit */
+	long arena;	 /* the only one requested; -1: all */
+	size_t max_rows; /* 0: unlimited */
 	enum info_sort sort;
-	bool xml; /* the document as it is */
+	bool xml; /* print the document unchanged */
 	enum info_method method;
-	uint64_t max_lock_ns; /* for AUTO; and the longest stop of READ */
+	uint64_t max_lock_ns; /* for AUTO; also the longest stop of READ */
 };
 
-/* The use of every resident byte.  The order is the order on the screen. */
+/* The use of every resident byte, in the order of the output. */
 enum account_kind {
 	ACCOUNT_IN_USE,	 /* in malloc's arenas and not known to be free */
 	ACCOUNT_FREE,	 /* in malloc's arenas and free, at least */
-	ACCOUNT_MMAPPED, /* blocks that malloc mapped one by one */
+	ACCOUNT_MMAPPED, /* blocks that malloc mapped individually */
 	ACCOUNT_STACKS,
 	ACCOUNT_OTHER_ANON,
 	ACCOUNT_FILES,
@@ -70,28 +68,28 @@ enum account_kind {
 struct account {
 	int64_t bytes[NR_ACCOUNTS];
 	size_t nr_other;	 /* pieces of memory in OTHER_ANON */
-	int64_t unlocated_bytes; /* of MMAPPED: malloc says that it has them, but where they
-					 * are was not recognised */
+	int64_t unlocated_bytes; /* of MMAPPED: malloc counts them, but their mappings were not
+				  * recognised */
 };
 
-/* A heap of the document and the arena in memory that it is about. */
+/* A heap of the document, and its arena in memory. */
 struct info_arena {
 	const struct malloc_info_heap *heap;
 	const struct arena *arena; /* of the space; NULL if unknown */
 	bool has_resident;
 	uint64_t resident_bytes, swapped_bytes;
-	bool is_rough; /* what is resident, and what of it is free */
+	bool is_rough; /* the resident bytes and the free part of them */
 };
 
-/* Resident memory of a process with jemalloc, by what jemalloc says of its own. */
+/* Resident memory of a process that uses jemalloc, by jemalloc's statistics. */
 enum jemalloc_account_kind {
 	JEMALLOC_IN_USE,  /* blocks */
-	JEMALLOC_CACHED,  /* freed, kept by threads */
+	JEMALLOC_CACHED,  /* freed, cached by threads */
 	JEMALLOC_BETWEEN, /* free, on pages that have blocks */
 	JEMALLOC_DIRTY,	  /* free pages */
 	JEMALLOC_MUZZY,
 	JEMALLOC_METADATA,
-	/* negative: jemalloc's pages that were never touched, or that the kernel has taken back */
+	/* negative: jemalloc's pages that were never touched, or that the kernel has reclaimed */
 	JEMALLOC_NOT_RESIDENT,
 	JEMALLOC_STACKS,
 	JEMALLOC_OTHER_ANON,
@@ -105,12 +103,12 @@ enum jemalloc_account_kind {
 struct info {
 	/*
 	 * The file of a saved account, made printable; NULL for a process.  Then method, mt, space
-	 * and whatever comes of them are empty.
+	 * and all members derived from them are empty.
 	 */
 	const char *file;
 	struct malloc_target mt;
 	enum info_method method;     /* INJECT or READ */
-	bool is_slow;		     /* its lists are too long to be read in passing */
+	bool is_slow;		     /* its lists are too long for a quick read */
 	struct inject_report report; /* of INJECT */
 	struct heap heap;	     /* of READ */
 	unsigned int nr_stops;	     /* of READ */
@@ -123,11 +121,11 @@ struct info {
 		size_t nr, room;
 	} arena;
 	struct account account;
-	/* where mt.is_jemalloc; then the members for glibc's malloc are empty */
+	/* if mt.is_jemalloc; then the members for glibc's malloc are empty */
 	struct jemalloc_stats jemalloc;
 	int64_t jemalloc_account[NR_JEMALLOC_ACCOUNTS];
 	struct heap_mmapped mmapped;
-	struct profile_top top; /* if it is being profiled */
+	struct profile_top top; /* if a profile is running */
 	struct checks checks;
 	struct verdict verdict[VERDICT_MAX];
 	size_t nr_verdicts;
@@ -135,8 +133,8 @@ struct info {
 };
 
 /*
- * info.c: learn the process and get its malloc's account, xml.  INFO must be zeroed but for .mt =
- * MALLOC_TARGET_NONE, and is to be released in any case.  0, or -1 with E.
+ * info.c: identify the process and get its malloc's account, xml.  INFO must be zeroed except for
+ * .mt = MALLOC_TARGET_NONE; release it in any case.  Returns 0, or -1 with E.
  */
 int info_ask(struct info *info, const struct info_options *opt, struct err *e);
 

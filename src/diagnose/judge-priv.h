@@ -8,7 +8,7 @@
 
 #include "diagnose/verdict.h"
 
-/* Put NEW where it belongs among the NR verdicts of V. */
+/* Insert NEW at its place among the NR verdicts of V. */
 void verdict_insert(struct verdict v[VERDICT_MAX], size_t nr, const struct verdict *new);
 
 #endif

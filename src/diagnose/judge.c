@@ -1,4 +1,4 @@
-/* Which of the causes that are there are named, and in what order. */
+/* Choose which of the applicable causes are reported, and sort them. */
 #include <config.h>
 
 #include "diagnose/judge.h"
@@ -42,7 +42,8 @@ verdict_insert(struct verdict v[VERDICT_MAX], size_t nr, const struct verdict *n
 {
 	size_t at = nr;
 
-	/* Verdicts are added from the end of the table: among equals, the table's first leads. */
+	/* Verdicts are added from the end of the table: among equals, the first in the table
+	 * leads. */
 	for (; at && !is_weightier(&v[at - 1], new); at--)
 		v[at] = v[at - 1];
 	v[at] = *new;
@@ -55,7 +56,8 @@ verdict_judge(const struct verdict_facts *facts, struct verdict v[VERDICT_MAX])
 	bool is_said[NR_SUBJECTS] = { false };
 	size_t nr = 0;
 
-	/* From the last: the more specific cause of a subject comes first, and covers it. */
+	/* Start at the end: the more specific cause of a subject comes first, and replaces the
+	 * general one. */
 	for (size_t i = nr_causes; i-- > 0;) {
 		struct verdict new = { .id = causes[i].id };
 

@@ -9,9 +9,9 @@
 #include "diagnose/verdict.h"
 
 /*
- * Judge FACTS: verdicts into V: critical ones, then those of memory by their bytes, then by rank.
- * If several causes explain the same bytes, the most specific is named.  Returns how many, at most
- * VERDICT_MAX; none for a healthy program.
+ * Judge FACTS and store verdicts in V: critical ones first, then those about memory by bytes, then
+ * by rank.  If several causes explain the same bytes, the most specific is reported.  Returns the
+ * number of verdicts, at most VERDICT_MAX; 0 for a healthy program.
  */
 size_t verdict_judge(const struct verdict_facts *facts, struct verdict v[VERDICT_MAX]);
 

@@ -16,13 +16,13 @@
 #include "ui/claim.h"
 #include "ui/deadline.h"
 
-/* Arenas that are damaged stay so; those that were just being changed do not. */
+/* Retry to distinguish damaged arenas, which stay damaged, from arenas that were just changing. */
 #define ARENA_TRIES 100
 #define ARENA_PAUSE_NS 1000000
 
 /*
- * A process that is ending has no memory any more, and one that has begun another program not what
- * was read of it: both look like one of a strange kind.
+ * Explain an unknown malloc: a process that is exiting has no memory left, and one that has
+ * executed another program no longer matches the data read; both look like an unknown malloc.
  */
 static int
 refuse_unknown_malloc(const struct malloc_target *mt, struct err *e)
@@ -76,8 +76,7 @@ malloc_target_open(struct malloc_target *mt, const struct ui_options *opt,
 	enum malloc_choice choice, bool may_be_traced, struct err *e)
 {
 	/*
-	 * Only a last resort: the wait and the call have deadlines of their own, whose messages say
-	 * more.
+	 * A last resort only: the wait and the call have separate deadlines with better messages.
 	 */
 	deadline_set(2 * opt->timeout_ns + 1000000000);
 	if (target_open(&mt->target, opt->pid, e) < 0 || ui_claim(&mt->target, opt, e) < 0)
@@ -92,15 +91,15 @@ malloc_target_open(struct malloc_target *mt, const struct ui_options *opt,
 }
 
 /*
- * malloc_info() follows the ring of arenas and the chain of heaps in each without asking, holding
- * the arena's lock (malloc/malloc.c, __malloc_info): damaged ones would end the target or never
- * let it go.
+ * Find and check the arenas. malloc_info() follows the ring of arenas and the chain of heaps in
+ * each without checks, holding the arena's lock (malloc/malloc.c, __malloc_info): damaged ones
+ * would crash the target or keep it in a loop.
  */
 int
 malloc_target_find_arenas(struct malloc_target *mt, struct err *e)
 {
 	for (int i = 0; i < ARENA_TRIES; i++) {
-		/* A main arena without a ring may not be one. */
+		/* A main arena without a ring may be a wrong guess. */
 		const struct process *known =
 			mt->process.arenas.is_ring_closed ? &mt->process : NULL;
 

@@ -1,6 +1,6 @@
 /*
- * malloc-target: what the commands that ask malloc inside a process share: all that has to be known
- * before a thread is borrowed.
+ * malloc-target: shared by the commands that call malloc inside a process: all facts needed before
+ * a thread is borrowed.
  */
 #ifndef MEMDIAG_DIAGNOSE_MALLOC_TARGET_H
 #define MEMDIAG_DIAGNOSE_MALLOC_TARGET_H
@@ -14,11 +14,11 @@
 
 struct malloc_target {
 	struct target target;
-	struct process process; /* as it was before the call */
+	struct process process; /* before the call */
 	struct inject_target *inject;
-	bool is_jemalloc; /* not glibc's malloc is meant but JEMALLOC */
+	bool is_jemalloc; /* JEMALLOC is used instead of glibc's malloc */
 	struct jemalloc jemalloc;
-	/* kind is 0, or another tracer has it: it cannot be stopped, nor called into */
+	/* kind is 0, or another tracer has it: it can be neither stopped nor called into */
 	struct err traced;
 };
 #define MALLOC_TARGET_NONE                                                                         \
@@ -27,23 +27,23 @@ struct malloc_target {
 	}
 
 /*
- * Claim process OPT->pid (ui_claim()) and learn all but its arenas; nothing is stopped.  MT must be
- * MALLOC_TARGET_NONE.  ERR_UNSUPPORTED when its malloc is neither glibc's nor jemalloc's.  MT is to
- * be released in any case.  That another tracer has it is an error, unless MAY_BE_TRACED: then
- * mt->traced says so.
+ * Claim process OPT->pid (ui_claim()) and collect all facts except its arenas; no thread is
+ * stopped.  MT must be MALLOC_TARGET_NONE; release it in any case.  Fails with ERR_UNSUPPORTED if
+ * the malloc is neither glibc's nor jemalloc's.  Another tracer is an error, unless MAY_BE_TRACED:
+ * then it is recorded in mt->traced.
  */
 int malloc_target_open(struct malloc_target *mt, const struct ui_options *opt,
 	enum malloc_choice choice, bool may_be_traced, struct err *e);
 
 /*
- * Find the arenas: just before the call, as the proof that a thread is safe looks at their locks.
- * ERR_FAILED when they are damaged, and malloc had better not be called.
+ * Find the arenas; call it just before the call, as the proof that a thread is safe checks their
+ * locks.  Fails with ERR_FAILED if the arenas are damaged, so that malloc should not be called.
  */
 int malloc_target_find_arenas(struct malloc_target *mt, struct err *e);
 
 /*
- * Whether the libc of P has the functions that 'trim --tops' calls
- * (inject_discard()): not up to 2.31, whose wait for a lock is a function without a symbol.
+ * True if the libc of P has the functions that 'trim --tops' calls (inject_discard()).  False up to
+ * 2.31, where waiting for a lock is a function without a symbol.
  */
 bool has_trim_of_tops(const struct process *p);
 

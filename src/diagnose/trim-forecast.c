@@ -1,4 +1,4 @@
-/* The forecast of 'memdiag trim', and the remarks on it. */
+/* The forecast of 'memdiag trim', and its warnings. */
 #include <config.h>
 
 #include "diagnose/trim-forecast.h"
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Between the two looks. */
+/* Time between the two forecasts. */
 #define PAUSE_NS (UINT64_C(100) * 1000000)
 
 /* ---- the forecast ---- */
@@ -38,7 +38,7 @@ trim_forecast_add(struct forecast *f, const struct heap_arena *a, uint64_t page_
 	f->nr_approximate += a->certainty == HEAP_APPROXIMATE;
 }
 
-/* malloc's lists lead to all that can go back; chunks in use are of no interest. */
+/* Read malloc's lists, which lead to all releasable memory; chunks in use are not needed. */
 static int
 trim_forecast_read_lists(struct heap *h, const struct trim *t, const struct trim_options *opt,
 	struct rss_watch *rss, struct err *e)
@@ -88,7 +88,7 @@ trim_forecast_foresee(struct trim *t, const struct trim_options *opt, struct err
 	return 0;
 }
 
-/* The processor time of process PID in nanoseconds; 0 if it is unknown. */
+/* Return the CPU time of process PID in nanoseconds; 0 if unknown. */
 static uint64_t
 cpu_ns(pid_t pid)
 {
@@ -101,8 +101,8 @@ cpu_ns(pid_t pid)
 }
 
 /*
- * A process that runs changes its heaps; one that does not is not stopped a second time.  Its
- * threads take processor time to go back to where they waited before the stop: that does not count.
+ * Make a second forecast if the process runs, and so changes its heaps; an idle one is not stopped
+ * again.  CPU time that threads need to return to where they waited before the stop does not count.
  */
 static void
 foresee_again(struct trim *t, const struct trim_options *opt, uint64_t first_ns)
@@ -161,8 +161,8 @@ trim_foresee(struct trim *t, const struct trim_options *opt, struct err *e)
 /* ---- --max-lock ---- */
 
 /*
- * Whether it cannot take longer than allowed, by what is known without looking.  Half of a heap
- * of the smallest chunks being free is the worst: less than a nanosecond for a resident byte
+ * True if it cannot take longer than allowed, without reading the heap.  The worst case is a heap
+ * of the smallest chunks, half of them free: less than a nanosecond per resident byte
  * (heap/trim.c).
  */
 static bool
@@ -173,9 +173,9 @@ is_short(const struct trim *t, const struct trim_options *opt)
 }
 
 /*
- * A forecast is processor time.  A helper gets the processor immediately if memdiag may raise its
- * priority; a borrowed thread, or a helper without that, waits for its turn among all threads of
- * this machine.
+ * Return the ratio of elapsed time to the forecast, which is CPU time.  A helper runs immediately
+ * if memdiag may raise its priority; otherwise it, or a borrowed thread, competes with all threads
+ * of this machine.
  */
 static double
 slowdown(const struct trim *t, const struct trim_options *opt)
@@ -189,7 +189,7 @@ slowdown(const struct trim *t, const struct trim_options *opt)
 	return is_helper && os_may_hurry() ? 1 : os_slowdown();
 }
 
-/* Say in advance that --max-lock may not hold. */
+/* Warn in advance that --max-lock may be exceeded. */
 static void
 warn_of_load(struct trim *t, const struct trim_options *opt)
 {
@@ -247,8 +247,8 @@ trim_forecast_say(struct caveats *c, const char *id, uint64_t bytes, const char 
 }
 
 /*
- * Whether a trim would have returned more or less by the second forecast, by more than one in a
- * hundred bytes.
+ * True if a trim at the time of the second forecast would release more or less, by more than one
+ * byte in a hundred.
  */
 static bool
 has_moved(const struct forecast *f)

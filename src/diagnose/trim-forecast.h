@@ -10,15 +10,15 @@
 #include "base/err.h"
 #include "diagnose/trim.h"
 
-/* trim-forecast.c: 0, or -1 with E */
+/* trim-forecast.c: these return 0, or -1 with E */
 
-/* Make T's forecast, with all that is to be said of it in the warnings. */
+/* Make T's forecast; all remarks on it go to the warnings. */
 int trim_foresee(struct trim *t, const struct trim_options *opt, struct err *e);
 
-/* ERR_NO_SAFE_POINT if T's trim would lock an arena for longer than it may. */
+/* Fail with ERR_NO_SAFE_POINT if T's trim would lock an arena for longer than allowed. */
 int trim_allow(struct trim *t, const struct trim_options *opt, struct err *e);
 
-/* The remarks on a forecast, if they apply. */
+/* The caveats of a forecast. */
 struct caveat {
 	const char *id;
 	uint64_t bytes;
@@ -27,7 +27,7 @@ struct caveat {
 
 #define TRIM_CAVEATS 6
 
-/* Fill RET and return how many there are. */
+/* Fill RET with the caveats that apply, and return their number. */
 size_t trim_caveats(
 	const struct trim *t, const struct trim_options *opt, struct caveat ret[TRIM_CAVEATS]);
 

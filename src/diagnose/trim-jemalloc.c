@@ -1,4 +1,4 @@
-/* 'memdiag trim' of a process whose malloc is jemalloc's. */
+/* 'memdiag trim' for a process that uses jemalloc. */
 #include <config.h>
 
 #include "diagnose/trim-jemalloc.h"
@@ -9,8 +9,8 @@
 #include "os/machine.h"
 
 /*
- * The least that madvise(MADV_DONTNEED) gives back per second: a thread that is held for a purge of
- * 1 GiB comes back within --max-lock's 500 ms.
+ * The minimum that madvise(MADV_DONTNEED) releases per second: a thread that is held for a purge of
+ * 1 GiB returns within --max-lock's 500 ms.
  */
 #define BYTES_PER_SECOND (UINT64_C(2) << 30)
 
@@ -49,7 +49,7 @@ int
 trim_jemalloc(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	const struct malloc_target *mt = &t->mt;
-	/* longer ones overflow */
+	/* larger values overflow */
 	const uint64_t max_ms = opt->max_lock_ns / 1000000;
 
 	if (trim_jemalloc_check_options(t, opt, e) < 0)

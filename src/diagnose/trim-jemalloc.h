@@ -8,8 +8,8 @@
 #include "diagnose/trim.h"
 
 /*
- * trim-jemalloc.c: the trim of a process whose malloc is jemalloc's, but for the measurements; or
- * with --dry-run what there is to be given back, at most.  0, or -1 with E.
+ * trim-jemalloc.c: trim a process that uses jemalloc, without the measurements; or with --dry-run
+ * find the upper bound of releasable bytes.  Returns 0, or -1 with E.
  */
 int trim_jemalloc(struct trim *t, const struct trim_options *opt, struct err *e);
 

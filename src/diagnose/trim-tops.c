@@ -1,6 +1,6 @@
 /*
- * The tops of thread arenas, which malloc_trim() leaves: malloc lowers them in free() only, when
- * they are larger than the trim threshold (heap_trim(), malloc/arena.c).
+ * Release the tops of thread arenas, which malloc_trim() leaves: malloc lowers them only in free(),
+ * if they exceed the trim threshold (heap_trim(), malloc/arena.c).
  */
 #include <config.h>
 
@@ -45,7 +45,8 @@ trim_tops_find(struct tops *tops, struct err *e)
 	return 0;
 }
 
-/* The arena is locked: no thread uses the bytes in its top. */
+/* Limit R to the present top of its arena; false if nothing remains.  The arena is locked: no
+ * thread uses the bytes in its top. */
 static bool
 trim_tops_is_free(struct inject_range *r, void *arg)
 {

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "diagnose/trim.h"
 
-/* trim-tops.c: release them, as far as they are free and their lock can be taken.  0, or -1. */
+/* trim-tops.c: release the tops that are free and whose lock can be taken.  Returns 0, or -1. */
 int trim_tops(struct trim *t, const struct trim_options *opt, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* The order in which 'memdiag trim' asks a process, and the measurements before and after. */
+/* The order in which 'memdiag trim' examines a process, and the measurements before and after. */
 #include <config.h>
 
 #include "diagnose/trim.h"
@@ -19,8 +19,8 @@
 /* ---- measuring ---- */
 
 /*
- * RSS is read last before the call and first after it.  Before it, MT was read just now.
- * NR_MMAPPED: see struct space_options.
+ * Measure.  RSS is read last before the call, and first after it.  Before the call, MT was just
+ * read.  NR_MMAPPED is as in struct space_options.
  */
 static int
 measure_space(struct moment *m, struct space *s, const struct malloc_target *mt,
@@ -99,7 +99,7 @@ trim_measure_again(struct trim *t, const struct trim_options *opt)
 
 /* ---- trimming ---- */
 
-/* malloc_trim() succeeded; report it even if the tops could not be released. */
+/* Release the tops. malloc_trim() succeeded; report that even if this fails. */
 static void
 try_tops(struct trim *t, const struct trim_options *opt)
 {
@@ -114,7 +114,7 @@ try_tops(struct trim *t, const struct trim_options *opt)
 			t->tops.nr_busy);
 }
 
-/* Only --tops needs it. */
+/* Find the layout, which only --tops needs. */
 static int
 trim_find_layout(struct trim *t, const struct trim_options *opt, struct err *e)
 {
@@ -133,7 +133,7 @@ static int
 diagnose_trim(struct trim *t, const struct trim_options *opt, struct err *e)
 {
 	const struct malloc_target *mt = &t->mt;
-	struct err ignored; /* by a measurement; before the call they are found again */
+	struct err ignored; /* a measurement finds them, and before the call they are found again */
 
 	process_find_arenas(&t->mt.process, NULL, &ignored);
 	if (measure_now(&t->before, mt, true, e) < 0 || trim_allow(t, opt, e) < 0 ||
@@ -161,7 +161,7 @@ trim_read_moment(struct moment *m, const struct target *t, struct err *e)
 	return 0;
 }
 
-/* jemalloc's arenas are not known in memory: there is less to measure. */
+/* Measure a process with jemalloc, whose arenas in memory are unknown: less can be measured. */
 static int
 trim_other(struct trim *t, const struct trim_options *opt, struct err *e)
 {
@@ -175,7 +175,7 @@ trim_other(struct trim *t, const struct trim_options *opt, struct err *e)
 	return 0;
 }
 
-/* Before anything is done or promised. */
+/* Refuse --tops if unsupported, before anything is done or predicted. */
 static int
 check_tops(struct trim *t, const struct trim_options *opt, struct err *e)
 {
@@ -201,7 +201,7 @@ predict(struct trim *t, const struct trim_options *opt, struct err *e)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 int
 trim_or_predict(struct trim *t, const struct trim_options *opt, struct err *e)

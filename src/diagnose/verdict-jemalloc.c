@@ -1,6 +1,6 @@
 /*
- * The causes in jemalloc's account.  Their ids and thresholds are those of the same causes in
- * glibc's malloc (causes.c): the subject is the same, the remedy is not.
+ * The causes in jemalloc's account.  Their ids and thresholds equal those for glibc's malloc
+ * (causes.c): the subject is the same, the remedy differs.
  */
 #include <config.h>
 
@@ -91,7 +91,8 @@ judge_cached(const struct verdict_facts *f, const struct verdict_jemalloc *j, st
 	return true;
 }
 
-/* Unlike glibc's reserves these are readable mappings, or none at all: maps does not know them. */
+/* Unlike glibc's reserves, these mappings are readable, or do not exist: maps cannot identify
+ * them. */
 static bool
 verdict_jemalloc_judge_virt_only(
 	const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)
@@ -120,7 +121,7 @@ verdict_judge_jemalloc(
 	f->has_malloc = false;
 	f->other_anon_rss_bytes = j->other_bytes;
 	if (verdict_weighs(j->retained_bytes, GIB, 0.5, f->virt_bytes))
-		f->reserve_bytes = 0; /* the same addresses */
+		f->reserve_bytes = 0; /* the retained bytes have the same addresses */
 	nr = verdict_judge(f, v);
 	for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {
 		struct verdict new;

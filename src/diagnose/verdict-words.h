@@ -1,6 +1,4 @@
-/*
- * verdict-words: the sentences of verdicts and the numbers in them.
- */
+/* verdict-words: the sentences of verdicts and the numbers in them. */
 #ifndef MEMDIAG_DIAGNOSE_VERDICT_WORDS_H
 #define MEMDIAG_DIAGNOSE_VERDICT_WORDS_H
 
@@ -15,19 +13,20 @@
 #define GIB (UINT64_C(1) << 30)
 
 /*
- * Whether BYTES are at least LEAST and at least SHARE of WHOLE.  Every threshold wants both: a high
- * share of little is no trouble, nor is a little of much.  doc/verdicts.md names them all.
+ * True if BYTES are at least LEAST and at least SHARE of WHOLE.  Every threshold needs both: a high
+ * share of a small amount is harmless, and so is a small share of a large amount. doc/verdicts.md
+ * lists all thresholds.
  */
 bool verdict_weighs(uint64_t bytes, uint64_t least, double share, uint64_t whole);
 
-/* PART of WHOLE in percent, rounded; 0 if WHOLE is 0. */
+/* Return PART of WHOLE in percent, rounded; 0 if WHOLE is 0. */
 int verdict_percent(uint64_t part, uint64_t whole);
 
-/* "12 % of RSS", into BUF, which is returned.  A core file has no RSS. */
+/* Write "12 % of RSS" to BUF and return it.  A core file has no RSS. */
 const char *verdict_share_text(
 	const struct verdict_facts *f, uint64_t bytes, char *buf, size_t size);
 
-/* Sizes and shares within a sentence; valid up to the end of the block. */
+/* Sizes and shares within a sentence; valid until the end of the block. */
 struct verdict_word {
 	char v[40];
 };
@@ -35,14 +34,15 @@ struct verdict_word {
 #define SHARE(f, n)                                                                                \
 	verdict_share_text((f), (n), (struct verdict_word){ { 0 } }.v, sizeof(struct verdict_word))
 
-/* Set what V says, and of how many BYTES. */
+/* Set V's text, and the number of BYTES that it concerns. */
 void verdict_say(struct verdict *v, const char *severity, uint64_t bytes, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Add one more thing that can be done; the last one is replaced if there is no room. */
+/* Add an action; if the list is full, it replaces the last one. */
 void verdict_advise(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Advise a command of memdiag, as "trim --tops"; the process of a core file has ended. */
+/* Advise a command of memdiag, such as "trim --tops"; not for a core file or a saved account, whose
+ * process has ended. */
 void verdict_advise_run(const struct verdict_facts *f, struct verdict *v, const char *command);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * helper-priv: what other files of inject/ use of helper.c.
+ * helper-priv: the functions of helper.c that other files of inject/ use.
  */
 #ifndef MEMDIAG_INJECT_HELPER_PRIV_H
 #define MEMDIAG_INJECT_HELPER_PRIV_H

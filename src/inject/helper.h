@@ -1,5 +1,5 @@
 /*
- * helper: a thread of ours in the target, which makes calls in place of a borrowed one.
+ * helper: our thread in the target, which makes calls in place of a borrowed one.
  */
 #ifndef MEMDIAG_INJECT_HELPER_H
 #define MEMDIAG_INJECT_HELPER_H

@@ -1,5 +1,5 @@
 /*
- * hook-slots: the pointers by which functions are called, of which hooks take the place.
+ * hook-slots: the pointers by which functions are called, and which hooks replace.
  */
 #ifndef MEMDIAG_INJECT_HOOK_SLOTS_H
 #define MEMDIAG_INJECT_HOOK_SLOTS_H

@@ -227,7 +227,7 @@ plan_entry(struct hook_setting *s, const struct hook *h, const unsigned char *co
 		return 0;
 	}
 	return err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) was hooked by too many libraries; it must be started anew first",
+		"%d (%s) was hooked by too many libraries; it must be restarted first",
 		s->callee->target->pid, s->callee->target->comm);
 }
 
@@ -508,10 +508,7 @@ apply_again(struct hook_setting *s, uint64_t wait_ns, struct err *e)
 		s->callee->target, &s->process.maps, &s->changes, false, wait_ns, &ignored, e);
 }
 
-/*
- * Add the restoring of W.  If a function was hooked several times in turn, the first one added
- * counts.
- */
+/* Add a change that restores W.  Of several hooks set in turn, the first one added counts. */
 static int
 add_lifting(struct hook_setting *s, const struct patch_word *w, bool is_code, struct err *e)
 {
@@ -543,7 +540,7 @@ is_planned(const struct hook_setting *s, raddr at)
 	return false;
 }
 
-/* Add the restoring of slots that lead to a hook of LIBRARY and are not led to another one. */
+/* Add changes that restore slots of LIBRARY's hooks that are not led to another hook. */
 static int
 lift_other_slots(struct hook_setting *s, raddr library, struct err *e)
 {
@@ -560,7 +557,7 @@ lift_other_slots(struct hook_setting *s, raddr library, struct err *e)
 	return 0;
 }
 
-/* Add the restoring of hooks of the same library that are not among those to be set. */
+/* Add changes that restore hooks of the same library that are not to be set. */
 static int
 lift_others(struct hook_setting *s, const struct hook *hook, size_t nr, struct err *e)
 {

@@ -1,4 +1,6 @@
-/* hook: hook functions for the whole process, and restore them. */
+/*
+ * hook: hook functions for the whole process, and restore them.
+ */
 #ifndef MEMDIAG_INJECT_HOOK_H
 #define MEMDIAG_INJECT_HOOK_H
 
@@ -9,7 +11,7 @@
 
 struct target;
 
-/* A function, all of whose callers are to call another one. */
+/* A function whose callers will all call another one. */
 struct hook {
 	const char *name; /* of its symbol */
 	raddr function;

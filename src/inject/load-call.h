@@ -1,5 +1,5 @@
 /*
- * load-call: a call of a function of a library that was loaded.
+ * load-call: calls of a function of a loaded library.
  */
 #ifndef MEMDIAG_INJECT_LOAD_CALL_H
 #define MEMDIAG_INJECT_LOAD_CALL_H

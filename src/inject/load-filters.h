@@ -1,5 +1,5 @@
 /*
- * load-filters: whether seccomp filters allow what loading a library takes.
+ * load-filters: checks that seccomp filters allow the system calls of loading a library.
  */
 #ifndef MEMDIAG_INJECT_LOAD_FILTERS_H
 #define MEMDIAG_INJECT_LOAD_FILTERS_H

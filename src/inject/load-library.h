@@ -1,5 +1,5 @@
 /*
- * load-library: a library of ours, opened by the target's ld.so.
+ * load-library: our library, loaded by the target's ld.so.
  */
 #ifndef MEMDIAG_INJECT_LOAD_LIBRARY_H
 #define MEMDIAG_INJECT_LOAD_LIBRARY_H

@@ -1,5 +1,5 @@
 /*
- * load-place: a library of ours, placed in a program that has no dynamic linker.
+ * load-place: our library, placed in a program that has no dynamic linker.
  */
 #ifndef MEMDIAG_INJECT_LOAD_PLACE_H
 #define MEMDIAG_INJECT_LOAD_PLACE_H

@@ -1,9 +1,9 @@
 /*
  * load-priv: shared by the ways to bring a library into a target and to call it.
  *
- *	library.c	by the target's own dlopen()
- *	place.c		by memdiag itself, into a program that has no dynamic linker
- *	call.c		calls of its functions
+ *	load-library.c	by the target's own dlopen()
+ *	load-place.c	by memdiag itself, into a program that has no dynamic linker
+ *	load-call.c	calls of its functions
  */
 #ifndef MEMDIAG_INJECT_LOAD_PRIV_H
 #define MEMDIAG_INJECT_LOAD_PRIV_H

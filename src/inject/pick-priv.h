@@ -1,5 +1,5 @@
 /*
- * pick-priv: what other files of inject/ use of pick.c.
+ * pick-priv: the functions of pick.c that other files of inject/ use.
  */
 #ifndef MEMDIAG_INJECT_PICK_PRIV_H
 #define MEMDIAG_INJECT_PICK_PRIV_H

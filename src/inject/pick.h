@@ -1,5 +1,5 @@
 /*
- * pick: which thread is borrowed.
+ * pick: chooses the thread to borrow.
  */
 #ifndef MEMDIAG_INJECT_PICK_H
 #define MEMDIAG_INJECT_PICK_H

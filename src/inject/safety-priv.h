@@ -1,5 +1,5 @@
 /*
- * safety-priv: what other files of inject/ use of safety.c.
+ * safety-priv: the functions of safety.c that other files of inject/ use.
  */
 #ifndef MEMDIAG_INJECT_SAFETY_PRIV_H
 #define MEMDIAG_INJECT_SAFETY_PRIV_H

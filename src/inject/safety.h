@@ -1,5 +1,5 @@
 /*
- * safety: whether a thread may make a call where it was stopped.
+ * safety: proves that a thread may make a call where it was stopped.
  */
 #ifndef MEMDIAG_INJECT_SAFETY_H
 #define MEMDIAG_INJECT_SAFETY_H

@@ -1,5 +1,5 @@
 /*
- * surroundings: whether the target can be stopped and called at all.
+ * surroundings: checks that the target can be stopped and called at all.
  */
 #ifndef MEMDIAG_INJECT_SURROUNDINGS_H
 #define MEMDIAG_INJECT_SURROUNDINGS_H

@@ -86,7 +86,7 @@ static const struct {
 	const char *name, *help;
 } other_allocator[] = {
 	{ "heaptrack",
-		"It passes on each call to the malloc behind it, which cannot be seen from here: "
+		"It passes on each call to the next malloc, which cannot be seen from here: "
 		"end the recording and start the program without it" },
 	{ "jemalloc",
 		"'memdiag info', 'trim' and 'profile' ask jemalloc itself (with --malloc=auto), "

@@ -1,5 +1,5 @@
 /*
- * tls: whether a thread has used a library's thread-local variables.
+ * tls: determines whether a thread has used a library's thread-local variables.
  */
 #ifndef MEMDIAG_INJECT_TLS_H
 #define MEMDIAG_INJECT_TLS_H

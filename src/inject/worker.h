@@ -147,7 +147,7 @@ int worker_go_on(struct worker *c, uint64_t deadline_ns, enum worker_end *ret, s
 /* As worker_call(), but with no stop at system calls: let it run and return immediately. */
 int worker_launch(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, struct err *e);
 
-/* As worker_launch(), for a worker that is about to take signal SIG: after that. */
+/* As worker_launch(), but the worker first takes signal SIG, which is about to be delivered. */
 int worker_relaunch(
 	struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, int sig, struct err *e);
 

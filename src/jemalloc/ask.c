@@ -1,6 +1,6 @@
 /*
- * jemalloc's own account, by mallctl(): the totals, then each arena.  One call of mallctl("epoch")
- * takes the numbers, all others read what that took (src/ctl.c, ctl_refresh()).
+ * jemalloc's own account, through mallctl(): the totals, then each arena.  One call of
+ * mallctl("epoch") takes the statistics, and all other calls read them (src/ctl.c, ctl_refresh()).
  */
 #include <config.h>
 
@@ -21,13 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A borrowed thread has work to do: so long, and then no more arenas are read. */
+/* After this time no more arenas are read in a borrowed thread, which has work to do. */
 #define BORROWED_NS 20000000
 
 /* MALLCTL_ARENAS_ALL, since 5.0. */
 #define ALL_ARENAS 4096
 
-/* More slots than that are no jemalloc's (MALLOCX_ARENA_LIMIT, internal/arena_types.h). */
+/* A larger number of slots cannot be jemalloc's (MALLOCX_ARENA_LIMIT, internal/arena_types.h). */
 #define MAX_ARENAS 4096
 
 void
@@ -37,10 +37,10 @@ jemalloc_stats_release(struct jemalloc_stats *s)
 	*s = (struct jemalloc_stats){ 0 };
 }
 
-/* ---- the whole ---- */
+/* ---- totals ---- */
 
 enum {
-	EPOCH, /* takes the numbers, so it comes first */
+	EPOCH, /* first: it takes the statistics */
 	JE_VERSION,
 	HAS_STATS,
 	HAS_PROF,
@@ -161,7 +161,7 @@ ask_pages(const struct jemalloc_stats *s, uint64_t nr)
 									   : nr * s->page_bytes;
 }
 
-/* As many of them are asked in one go. */
+/* Number of arenas queried in one batch. */
 #define AT_ONCE (CTL_MAX / NR_OF_ARENA)
 
 static void
@@ -185,7 +185,7 @@ ask_add_arena(struct jemalloc_stats *s, uint32_t nr, const struct ctl v[NR_OF_AR
 	s->cached_bytes = plus(s->cached_bytes, a->cached_bytes);
 }
 
-/* Ask for the COUNT arenas NR, AT_ONCE at most. */
+/* Query the COUNT arenas NR, at most AT_ONCE. */
 static int
 ask_some(const struct ctls *in, struct jemalloc_stats *s, const uint32_t *nr, size_t count,
 	struct err *e)
@@ -204,9 +204,7 @@ ask_some(const struct ctls *in, struct jemalloc_stats *s, const uint32_t *nr, si
 	return 0;
 }
 
-/*
- * The slots that have an arena, *RET_NR of them, into NR, which has room for all.
- */
+/* Store the *RET_NR slots that have an arena in NR, which must have space for all slots. */
 static int
 ask_initialised(
 	const struct ctls *in, uint32_t narenas, uint32_t *nr, size_t *ret_nr, struct err *e)
@@ -230,7 +228,7 @@ ask_initialised(
 	return 0;
 }
 
-/* Whether the arenas that follow are left out. */
+/* True if the remaining arenas must be skipped. */
 static bool
 takes_too_long(const struct ctls *in, uint64_t started_ns)
 {
@@ -264,7 +262,7 @@ ask_arenas(const struct ctls *in, struct jemalloc_stats *s, struct err *e)
 	return 0;
 }
 
-/* Where arenas were left out, the merged statistics of all have the sums. */
+/* Query the sums from the merged statistics of all arenas if arenas were skipped. */
 static int
 ask_sums(const struct ctls *in, struct jemalloc_stats *s, struct err *e)
 {
@@ -305,11 +303,11 @@ ask_all(const struct ctls *in, struct jemalloc_stats *s, struct err *e)
 
 struct asking {
 	const struct jemalloc *j;
-	struct jemalloc_stats *before, *after; /* AFTER: of a purge; NULL: only ask */
+	struct jemalloc_stats *before, *after; /* AFTER: for a purge; NULL: only query */
 	uint64_t max_bytes;
 };
 
-/* Whether S allows the purge that A asks for. */
+/* Check that S allows the purge that A requests. */
 static int
 check_purge(const struct asking *a, const struct worker *c, struct err *e)
 {

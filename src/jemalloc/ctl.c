@@ -1,4 +1,4 @@
-/* mallctl() called in a borrowed thread. */
+/* Call mallctl() in a borrowed thread. */
 #include <config.h>
 
 #include "base/text.h"
@@ -11,12 +11,12 @@
 #include <string.h>
 
 /*
- * VALUE before the call.  mallctl() does not change it if it does not know the name, and its own
- * result is lost on the way through the restorer.
+ * VALUE before the call. mallctl() leaves it unchanged if it does not know the name; its result is
+ * lost on the way through the restorer.
  */
 #define NO_ANSWER UINT64_C(0xa5a5a5a55a5a5a5a)
 
-/* The arguments of mallctl() for the call that lies at AT. */
+/* Set the arguments of mallctl() for the call stored at AT. */
 static void
 arguments(uint64_t arg[5], const struct ctl *ctl, raddr at)
 {
@@ -37,7 +37,8 @@ lay(const struct ctls *in, struct ctl *v, size_t nr, struct err *e)
 	return worker_write(in->worker, in->ws->buffer, v, nr * sizeof *v, e);
 }
 
-/* Processors that memdiag knows are little-endian: a smaller value lies in the first bytes. */
+/* Read the values.  All supported processors are little-endian: a smaller value is in the first
+ * bytes. */
 static int
 fetch(const struct ctls *in, struct ctl *v, size_t nr, struct err *e)
 {
@@ -67,7 +68,7 @@ ctl_string(const struct ctls *in, const struct ctl *ctl, char *buf, size_t size)
 		text_printable(raw, buf, size);
 }
 
-/* All calls are made in one go: C stops once, after the last. */
+/* All calls are made in one batch: the thread stops once, after the last. */
 int
 ctl_make(const struct ctls *in, struct ctl *v, size_t nr, struct err *e)
 {

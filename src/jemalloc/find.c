@@ -1,4 +1,4 @@
-/* Where jemalloc is in a process. */
+/* The places of jemalloc in a process. */
 #include <config.h>
 
 #include "jemalloc/find.h"
@@ -22,16 +22,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* configure --with-jemalloc-prefix: none on Linux by default; je_ as programs embed it; Rust's. */
+/* configure --with-jemalloc-prefix: empty on Linux by default; je_ when embedded in programs;
+ * Rust's. */
 static const char *const prefixes[] = { "", "je_", "_rjem_" };
 #define NR_PREFIXES (sizeof prefixes / sizeof *prefixes)
 
-/* ---- has a thread used it ---- */
+/* ---- use by a thread ---- */
 
 /*
- * jemalloc keeps all that is a thread's in one thread-local variable (include/jemalloc/internal/
- * tsd.h), whose first use in a thread chooses an arena for it, or makes one, and gives it a cache.
- * Both would be there for our sake alone.
+ * True if the thread has used jemalloc, which keeps all data of a thread in one thread-local
+ * variable (include/jemalloc/internal/tsd.h).  Its first use in a thread selects or creates an
+ * arena, and gives the thread a cache. memdiag must not cause either.
  */
 static bool
 find_has_used(const struct inject_allocator *a, const struct target *t, pid_t tid, raddr tp)
@@ -75,11 +76,11 @@ find_in_library(struct jemalloc *j, const struct object *o, const struct target 
 /* ---- in the program ---- */
 
 /*
- * jemalloc's functions that several files of it have are je_... or PREFIXje_... (configure
- * --with-private-namespace).  Those that only one file has may have any name, but lie between
- * these: a linker puts the code of one library together, in each of .text.unlikely, .text and so
- * on.
- * Between two of jemalloc's that are close, with no global function of others, all are its.
+ * jemalloc's functions shared by several of its files are named je_... or PREFIXje_... (configure
+ * --with-private-namespace).  Functions of a single file may have any name, but lie between them: a
+ * linker places the code of a library together, in each of .text.unlikely, .text and so on.  All
+ * functions between two close ones of jemalloc's are jemalloc's, if no other global function lies
+ * between them.
  */
 #define NEAR_BYTES (UINT64_C(64) << 10)
 
@@ -98,13 +99,14 @@ struct jemalloc_program {
 	} function;
 };
 
-/* Its public functions (jemalloc.h), after the prefix; configure can leave none of them out. */
+/* Its public functions (jemalloc.h), without the prefix; configure cannot omit any of them. */
 static const char *const public_function[] = { "aligned_alloc", "calloc", "dallocx", "free",
 	"mallctl", "mallctlbymib", "mallctlnametomib", "malloc", "malloc_stats_print",
 	"malloc_usable_size", "mallocx", "nallocx", "posix_memalign", "rallocx", "realloc",
 	"sallocx", "sdallocx", "xallocx" };
 
-/* Without what a compiler adds for a part of a function (.cold, .part.0, .constprop.0). */
+/* True for a public name, ignoring a compiler's suffix for a part of a function (.cold, .part.0,
+ * .constprop.0). */
 static bool
 is_public(const char *name, size_t len)
 {
@@ -169,12 +171,12 @@ find_by_start(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Fill J's code from the functions of P.  False if it is in too many places. */
+/* Fill J's code from the functions of P.  Return false if it is in too many places. */
 static bool
 jemalloc_find_code(struct jemalloc *j, struct jemalloc_program *p)
 {
 	struct inject_code *last = NULL;
-	bool is_broken = true; /* by a function of others */
+	bool is_broken = true; /* by a function of another library */
 
 	qsort(p->function.v, p->function.nr, sizeof *p->function.v, find_by_start);
 	for (size_t i = 0; i < p->function.nr; i++) {
@@ -197,7 +199,7 @@ jemalloc_find_code(struct jemalloc *j, struct jemalloc_program *p)
 	return last != NULL;
 }
 
-/* More are no jemalloc's; 2.6 KiB in 5.3. */
+/* A larger size cannot be jemalloc's; it has 2.6 KiB in 5.3. */
 #define MAX_TSD_BYTES 65536
 
 static void
@@ -241,7 +243,7 @@ find_in_program(struct jemalloc *j, const struct object *o)
 	return is_found;
 }
 
-/* ---- which ---- */
+/* ---- the choice ---- */
 
 static const struct object *
 program_of(const struct process *p)
@@ -267,7 +269,7 @@ jemalloc_find_in(struct jemalloc *j, const struct process *p)
 		text_printable(o->path, j->path, sizeof j->path);
 		return true;
 	}
-	/* Where yet another malloc serves the program, threads are in that. */
+	/* If a further malloc serves the program, threads are in that one. */
 	if (!program || (!o->is_libc && o != program) || !find_in_program(j, program))
 		return false;
 	j->serves_malloc = o == program;

@@ -1,9 +1,9 @@
 /*
- * jemalloc: a process that gets its memory from jemalloc: where its functions are, and jemalloc's
- * own account of its memory, asked by mallctl() in a borrowed thread.
+ * jemalloc: a process that uses jemalloc: where its functions are, and jemalloc's own account of
+ * its memory, from mallctl() in a borrowed thread.
  *
  * The names and types of mallctl()'s answers are jemalloc's documented interface (doc/jemalloc.xml;
- * 4.x to 5.3).  Values that a release does not have are JEMALLOC_UNKNOWN.
+ * 4.x to 5.3).  Values missing in a release are JEMALLOC_UNKNOWN.
  */
 #ifndef MEMDIAG_JEMALLOC_JEMALLOC_H
 #define MEMDIAG_JEMALLOC_JEMALLOC_H
@@ -19,14 +19,15 @@
 
 #define JEMALLOC_MAX_CODE 64
 
-/* Where jemalloc is in a process. */
+/* The places of jemalloc in a process. */
 struct jemalloc {
-	struct inject_allocator inject; /* the first: may_be_called() gets its address */
-	/* what INJECT points to: the whole library, or its functions in the program */
+	struct inject_allocator inject; /* must be first: may_be_called() gets its address */
+	/* INJECT points to it: the whole library, or its functions in the program */
 	struct inject_code code[JEMALLOC_MAX_CODE];
-	bool serves_malloc; /* the program's malloc() is its; else only its own functions are */
+	bool serves_malloc; /* the program's malloc() is jemalloc's; otherwise only its prefixed
+			     * functions are */
 	char prefix[12];    /* of its public functions: "" or "je_" ... */
-	char path[256];	    /* printable: the object that has it */
+	char path[256];	    /* printable: the object that contains it */
 	raddr mallctl;
 	struct inject_tls tls;
 };

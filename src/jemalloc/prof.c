@@ -1,4 +1,4 @@
-/* jemalloc's own profiler, driven from outside. */
+/* Control jemalloc's own profiler from outside. */
 #include <config.h>
 
 #include "jemalloc/prof.h"
@@ -74,7 +74,8 @@ read_prof(const struct ctls *in, struct jemalloc_prof *p, struct err *e)
 	return 0;
 }
 
-/* The variable that jemalloc reads at the start: with the prefix of its functions, in capitals. */
+/* Return the name of the variable that jemalloc reads at the start: with its functions' prefix, in
+ * upper case. */
 static const char *
 variable(const struct jemalloc *j, char *buf, size_t size)
 {
@@ -135,7 +136,8 @@ set_active(const struct ctls *in, bool is_active, struct err *e)
 		: err_set(e, 0, "jemalloc did not %s taking samples", is_active ? "begin" : "end");
 }
 
-/* The new statistics begin with the first sample after prof.reset, so that comes last but one. */
+/* The new statistics begin with the first sample after prof.reset, so prof.reset is the last call
+ * but one. */
 static int
 prof_start(const struct ctls *in, const struct proffing *p, struct err *e)
 {
@@ -195,8 +197,8 @@ jemalloc_prof_do(const struct jemalloc *j, struct inject_target *callee,
 /* ---- a dump ---- */
 
 /*
- * The name is that of a descriptor of ours in the target: so it matters not which files the target
- * sees or may write, and none is left there.  prof_dump_open_file() calls creat()
+ * The file name refers to a descriptor of memdiag's in the target: so it does not depend on the
+ * files that the target sees or may write, and no file remains. prof_dump_open_file() calls creat()
  * (its prof_sys.c, 5.3; prof.c before).
  */
 struct dump {
@@ -220,10 +222,10 @@ lay_dump(struct library_call *call, raddr at)
 	call->nr_args = sizeof arg / sizeof *arg;
 }
 
-/* A profile has a few hundred bytes for each stack that was sampled. */
+/* A profile takes a few hundred bytes for each sampled stack. */
 #define DUMP_MAX_BYTES (1 << 30)
 
-/* 0 if something was written into FD, which does not change any more then. */
+/* Return 0 if data was written to FD, which does not change any more. */
 static int
 check_dump(const struct target *t, int fd, struct err *e)
 {

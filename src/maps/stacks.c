@@ -220,7 +220,7 @@ learn_record_offset(struct stacks_finder *f, const raddr *head, size_t nr)
 	if (!votes[best])
 		return;
 	f->record_offset = best * sizeof r.block;
-	debug("a thread's stack is written down %#" PRIx64 " bytes behind its robust list head",
+	debug("a thread's stack is written down %#" PRIx64 " bytes after its robust list head",
 		f->record_offset);
 	for (size_t i = 0; i < nr && !f->tls_bytes; i++)
 		if (os_read_present(f->t, raddr_add(head[i], f->record_offset), &r, sizeof r,

@@ -63,7 +63,7 @@ background_go_on(void (*fn)(void *arg, int ready), void *arg, int ready)
 	if (leave_terminal() == 0) {
 		fn(arg, ready);
 	} else {
-		err_set(&e, errno, "cannot go on in the background");
+		err_set(&e, errno, "cannot continue in the background");
 		os_background_ready(ready, &e);
 	}
 	_exit(EXIT_SUCCESS);

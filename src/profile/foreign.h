@@ -1,5 +1,5 @@
 /*
- * foreign: which other tool wrote a file.
+ * foreign: recognises files of other tools.
  */
 #ifndef MEMDIAG_PROFILE_FOREIGN_H
 #define MEMDIAG_PROFILE_FOREIGN_H

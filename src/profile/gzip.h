@@ -1,5 +1,5 @@
 /*
- * gzip: files that gzip has compressed.
+ * gzip: unpacks files that are compressed by gzip.
  */
 #ifndef MEMDIAG_PROFILE_GZIP_H
 #define MEMDIAG_PROFILE_GZIP_H

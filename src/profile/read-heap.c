@@ -685,7 +685,7 @@ read_heap_read_symbols(struct heap_reader *r, struct err *e)
 		/* "jeprof --raw" writes this. */
 		if (lines_begins(&r->l, "--- profile"))
 			return lines_fail(&r->l, e,
-				"it goes on with a binary profile; use the .heap file itself");
+				"it continues with a binary profile; use the .heap file itself");
 		if (r->l.len && !lines_begins(&r->l, "---") && read_symbol(r, e) < 0)
 			return -1;
 	}

@@ -675,7 +675,7 @@ symbols_by_address(const void *a, const void *b, void *arg)
 struct symbols {
 	struct namer namer;
 	struct symbols_options options;
-	uint32_t nr_frames; /* of the profile, that were examined */
+	uint32_t nr_frames; /* frames of the profile that were examined */
 	bool has_perf_map;  /* it was read */
 };
 

@@ -304,7 +304,7 @@ read_events(struct follow *f, size_t *ret, struct err *e)
 
 	if (r->ops->next(r, v, BATCH, ret, e) < 0)
 		return -1;
-	/* Without events too, a file begins with what is live, which is known once it has begun. */
+	/* A file without events also begins with what is live, which is known once it has begun. */
 	if (!*ret && (f->is_settled || !f->part->has_begun))
 		return 0;
 	if (!f->d.has_begun)

@@ -53,8 +53,8 @@ find_arguments(const char *name)
 }
 
 /*
- * Return the function NAME without arguments and, which only templates have, the type of its
- * result: as in all profiles.  The caller frees it; NULL if memory runs out.
+ * Return the function NAME without its arguments and without the type of its result, which only
+ * templates have: as in all profiles.  The caller frees it; NULL if memory runs out.
  */
 static char *
 heaptrack_names_plain_name(const char *name)

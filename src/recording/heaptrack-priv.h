@@ -66,7 +66,7 @@ struct ht_kind {
 };
 
 struct heaptrack {
-	struct recording r; /* first, so that a pointer to one is one to the other */
+	struct recording r; /* first: a pointer to it is a pointer to this struct */
 	const char *name;
 	struct stream *stream;
 

@@ -26,7 +26,7 @@
 
 /* ---- text ---- */
 
-/* Read more text after the present one.  1: done, 0: end of the file, -1 with E. */
+/* Read more text after the present text.  1: done, 0: end of the file, -1 with E. */
 static int
 read_more(struct heaptrack *h, struct err *e)
 {
@@ -531,7 +531,8 @@ lines_left(const struct heaptrack *h, size_t room)
 }
 
 /*
- * Make a string that contains line ends one line of *LEN bytes.  1, 0, -1 as heaptrack_find_line().
+ * Extend the line to a whole string of *LEN bytes, which may contain line ends.  1, 0, -1 as
+ * heaptrack_find_line().
  */
 static int
 heaptrack_find_string(struct heaptrack *h, size_t *len, struct err *e)

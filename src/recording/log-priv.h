@@ -1,4 +1,6 @@
-/* log-priv: a log that is being read. */
+/*
+ * log-priv: a log that is being read.
+ */
 #ifndef MEMDIAG_RECORDING_LOG_PRIV_H
 #define MEMDIAG_RECORDING_LOG_PRIV_H
 
@@ -31,7 +33,7 @@ struct log {
 		size_t nr, room;
 	} mappings;
 	struct {
-		struct hash frames;  /* number + 1 in the present profile */
+		struct hash frames;  /* of the present profile */
 		uint32_t *of_node_1; /* owned; number + 1 by node */
 	} made;
 };

@@ -19,12 +19,12 @@ const char *const calls_view_names[] = { "all", "python", NULL };
 
 enum { MATCH_FOCUS = 1, MATCH_IGNORE = 2, MATCH_HIDE = 4 };
 
-/* The part that code has when a program allocates. */
+/* The role of code when a program allocates. */
 enum role {
 	ROLE_PROGRAM,
 	ROLE_HELPER,	  /* is_library_helper() */
-	ROLE_INTERPRETER, /* of Python, and its modules */
-	ROLE_SCRIPT,	  /* a function of Python */
+	ROLE_INTERPRETER, /* Python's interpreter, and its modules */
+	ROLE_SCRIPT,	  /* a Python function */
 };
 
 struct filter {
@@ -32,35 +32,35 @@ struct filter {
 	bool is_set;
 };
 
-/* The state while paths are made. */
+/* State for building the paths. */
 struct maker {
 	struct calls *c;
 	struct hash by_name;
-	struct hash by_group[2]; /* of threads, of sizes */
-	struct filter filter[3]; /* in the order of MATCH_ */
+	struct hash by_group[2]; /* by thread, by size */
+	struct filter filter[3]; /* indexed by MATCH_ */
 	struct allocators allocators;
-	bool *is_allocator; /* of each function of the profile: allocators_have() */
+	bool *is_allocator; /* by function of the profile: allocators_have() */
 	struct {
 		uint8_t *v; /* MATCH_ of each node */
 		size_t nr, room;
 	} matches;
-	/* Nodes of frame I, inside out: from first[I] to first[I + 1]. */
+	/* The nodes of frame I, innermost first: from first[I] to first[I + 1]. */
 	struct {
 		uint32_t *v;
 		size_t nr, room;
 	} of_frames;
 	struct {
-		uint8_t *v; /* enum role of each of them */
+		uint8_t *v; /* enum role of each node */
 		size_t nr, room;
 	} roles;
 	size_t *first;
-	uint16_t *nr_allocators; /* of each frame: innermost nodes that are allocators */
-	uint32_t *seen;		 /* by node: the last path that it was in + 1 */
+	uint16_t *nr_allocators; /* by frame: number of innermost nodes that are allocators */
+	uint32_t *seen;		 /* by node: the last path that contained it, plus 1 */
 	struct {
 		uint32_t *v; /* nodes of a stack, the leaf first */
 		size_t nr, room;
 	} path;
-	uint32_t rest; /* the node of stacks of which nothing can be shown */
+	uint32_t rest; /* the node for stacks without any visible node */
 };
 
 static void
@@ -146,14 +146,14 @@ calls_base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The file of NODE, or its object if that is not known, which distinguishes equal names. */
+/* Return the file of NODE, or its object if the file is unknown, to distinguish equal names. */
 static const char *
 origin_of(const struct maker *m, const struct calls_node *node)
 {
 	return m->c->options.by == CALLS_BY_OBJECT ? "" : *node->file ? node->file : node->object;
 }
 
-/* The node called NAME, which is taken over, of where LIKE is; a new one if there was none. */
+/* Return the node called NAME at the place of LIKE, created if needed.  Takes ownership of NAME. */
 static int
 find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *ret, struct err *e)
 {
@@ -188,7 +188,7 @@ find_node(struct maker *m, char *name, const struct calls_node *like, uint32_t *
 	return 0;
 }
 
-/* ---- names that several have ---- */
+/* ---- shared names ---- */
 
 static int
 calls_by_name(const void *a, const void *b, void *arg)
@@ -201,7 +201,7 @@ calls_by_name(const void *a, const void *b, void *arg)
 	return r ? r : strcmp(calls_base_name(origin_of(m, x)), calls_base_name(origin_of(m, y)));
 }
 
-/* Have NODE's name end with ORIGIN in parentheses. */
+/* Append ORIGIN in parentheses to NODE's name. */
 static int
 add_origin(struct calls_node *node, const char *origin, struct err *e)
 {
@@ -216,7 +216,8 @@ add_origin(struct calls_node *node, const char *origin, struct err *e)
 	return 0;
 }
 
-/* Add to the name that the NR nodes NUMBER, by calls_by_name(), share what distinguishes them. */
+/* Append to the names of the NR nodes NUMBER, which share calls_by_name(), what distinguishes
+ * them. */
 static int
 distinguish(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
 {
@@ -235,7 +236,7 @@ distinguish(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
 	return 0;
 }
 
-/* Rows with the same name would look like one that was counted twice. */
+/* Rename rows with equal names, which would look like one row counted twice. */
 static int
 distinguish_all(struct maker *m, struct err *e)
 {
@@ -261,7 +262,7 @@ distinguish_all(struct maker *m, struct err *e)
 
 /* ---- names and roles of frames ---- */
 
-/* The name of FRAME where it has none: where it is in its object. */
+/* Return a name for FRAME if it has no function: its place in the object. */
 static char *
 name_of_place(const struct profile *p, const struct profile_frame *frame)
 {
@@ -292,7 +293,7 @@ name_of_line(const struct calls_node *node)
 	return r < 0 ? NULL : name;
 }
 
-/* A node of the frame that is added, in ROLE. */
+/* Add a node to the current frame, in ROLE. */
 static int
 add_node(struct maker *m, char *name, const struct calls_node *like, enum role role, struct err *e)
 {
@@ -313,7 +314,7 @@ object_of(const struct profile *p, const struct profile_frame *frame)
 	return frame->mapping_1 ? p->mappings.v[frame->mapping_1 - 1].path : "";
 }
 
-/* Whether LIKE, of no object, is a function of Python: "load", of "store.py" or "<string>". */
+/* True if LIKE, without an object, is a Python function: "load", of "store.py" or "<string>". */
 static bool
 is_script(const struct calls_node *like)
 {
@@ -323,7 +324,7 @@ is_script(const struct calls_node *like)
 		(*like->file == '<' || (len > 3 && strcmp(like->file + len - 3, ".py") == 0));
 }
 
-/* Whether the object at PATH is the interpreter of Python or one of its own modules. */
+/* True if the object at PATH is the Python interpreter or one of its modules. */
 static bool
 is_interpreter(const char *path)
 {
@@ -342,7 +343,8 @@ role_of(const struct calls_node *like)
 						    : ROLE_PROGRAM;
 }
 
-/* The name of a function as a row; a module's has the file, as it is the same for all. */
+/* Return a function's name for a row; "<module>" gets the file, as the name is the same for all
+ * modules. */
 static char *
 name_of_function(const struct calls_node *like)
 {
@@ -354,7 +356,7 @@ name_of_function(const struct calls_node *like)
 											 : name;
 }
 
-/* The node of FRAME's object, for all of its functions. */
+/* Add the node for FRAME's object, shared by all of its functions. */
 static int
 add_object(struct maker *m, size_t i, const struct calls_node *like, struct err *e)
 {
@@ -365,7 +367,7 @@ add_object(struct maker *m, size_t i, const struct calls_node *like, struct err 
 		like, ROLE_PROGRAM, e);
 }
 
-/* The nodes of frame I, and which of them are allocators. */
+/* Add the nodes of frame I, and count its allocators. */
 static int
 calls_add_frame(struct maker *m, size_t i, struct err *e)
 {
@@ -407,7 +409,7 @@ calls_add_rest(struct maker *m, struct err *e)
 	return find_node(m, strdup(name), &like, &m->rest, e);
 }
 
-/* A function may be in many frames. */
+/* Look each function up once: it may be in many frames. */
 static int
 find_allocators(struct maker *m, struct err *e)
 {
@@ -444,12 +446,12 @@ add_frames(struct maker *m, struct err *e)
 
 /* ---- paths ---- */
 
-/* A place in a stack: a frame of it, and a node of that. */
+/* A position in a stack: a frame, and a node of it. */
 struct calls_place {
 	size_t frame, node;
 };
 
-/* The place next to AT, going outwards. */
+/* Return the next position outwards from AT. */
 static struct calls_place
 outwards(const struct maker *m, const uint32_t *frames, struct calls_place at)
 {
@@ -461,8 +463,8 @@ outwards(const struct maker *m, const uint32_t *frames, struct calls_place at)
 }
 
 /*
- * Skip places in ROLE from AT outwards.  Returns AT if the stack ends with them, or if the place
- * after them is not in WANTED; ROLE_PROGRAM accepts any.
+ * Skip positions in ROLE from AT outwards.  Returns AT if the stack ends with them, or if the next
+ * position is not in WANTED; ROLE_PROGRAM accepts any.
  */
 static struct calls_place
 skip_role(const struct maker *m, const struct profile_stack *stack, struct calls_place at,
@@ -478,7 +480,7 @@ skip_role(const struct maker *m, const struct profile_stack *stack, struct calls
 	return to.frame < stack->nr && (wanted == ROLE_PROGRAM || found == wanted) ? to : at;
 }
 
-/* Where STACK goes on behind its outermost allocator; at its root if it has nothing else. */
+/* Return the position after STACK's outermost allocator; the root if nothing follows. */
 static struct calls_place
 skip_allocators(const struct maker *m, const struct profile_stack *stack)
 {
@@ -497,9 +499,9 @@ skip_allocators(const struct maker *m, const struct profile_stack *stack)
 }
 
 /*
- * Where the user's part of STACK begins: behind the outermost allocator, for whatever that calls is
- * its own affair; behind the language's library that the program has called to allocate; and, where
- * a function of Python runs, behind the interpreter.
+ * Return the start of the user's part of STACK: after the outermost allocator, whose callees are
+ * internal; after the language library that the program called to allocate; and, if a Python
+ * function runs, after the interpreter.
  */
 static struct calls_place
 find_user(const struct maker *m, const struct profile_stack *stack)
@@ -513,7 +515,7 @@ find_user(const struct maker *m, const struct profile_stack *stack)
 	return skip_role(m, stack, at, ROLE_INTERPRETER, ROLE_SCRIPT);
 }
 
-/* Whether node K of all frames is shown. */
+/* True if node K of all frames is shown. */
 static bool
 is_in_view(const struct maker *m, size_t k)
 {
@@ -531,7 +533,7 @@ calls_put_rest(struct maker *m, struct err *e)
 	return 0;
 }
 
-/* Put the nodes of STACK into m->path; MATCH_ of any of them are returned in *RET. */
+/* Store the nodes of STACK in m->path, and their MATCH_ bits in *RET. */
 static int
 make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, struct err *e)
 {
@@ -547,7 +549,7 @@ make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, stru
 			*ret |= m->matches.v[node];
 			if (m->matches.v[node] & MATCH_HIDE || !is_in_view(m, k))
 				continue;
-			/* Calls within an object are no step from one to another. */
+			/* Calls within an object are not steps. */
 			if (m->c->options.by == CALLS_BY_OBJECT && m->path.nr &&
 				m->path.v[m->path.nr - 1] == node)
 				continue;
@@ -582,7 +584,7 @@ add_to_group(struct calls_groups *groups, struct hash *h, struct calls_group lik
 	return 0;
 }
 
-/* Add m->path with VALUE: the whole of it to its leaf, and once to each node. */
+/* Add m->path with VALUE: to the whole path at its leaf, and once to each node. */
 static int
 calls_add_path(struct maker *m, int64_t value, struct err *e)
 {
@@ -590,7 +592,7 @@ calls_add_path(struct maker *m, int64_t value, struct err *e)
 	struct calls_path *path = array_add(&c->paths);
 	struct calls_node *leaf = m->path.nr ? &c->nodes.v[m->path.v[0]] : NULL;
 
-	/* One at least, so that a path without steps has a place, too. */
+	/* Allocate at least one step: a path without steps needs an address, too. */
 	if (!path ||
 		(c->steps.room - c->steps.nr <= m->path.nr &&
 			array_reserve(&c->steps, 2 * (c->steps.nr + m->path.nr) + 1) < 0))
@@ -691,7 +693,7 @@ struct calls_order {
 	bool by_cum;
 };
 
-/* By size, not by sign: of a difference, what shrank most is as interesting as what grew. */
+/* Compare absolute values: in a difference, shrinkage matters as much as growth. */
 static int
 compare_sizes(int64_t a, int64_t b)
 {

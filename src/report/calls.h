@@ -1,6 +1,6 @@
 /*
- * calls: what a profile says of each function, line or object: what it allocated itself (flat), and
- * with what it calls (cum).
+ * calls: a profile's values by function, line or object: what it allocated itself (flat), and
+ * including its callees (cum).
  */
 #ifndef MEMDIAG_REPORT_CALLS_H
 #define MEMDIAG_REPORT_CALLS_H
@@ -8,43 +8,43 @@
 #include "profile/profile.h"
 
 enum calls_by { CALLS_BY_FUNCTION, CALLS_BY_LINE, CALLS_BY_OBJECT };
-/* Their names for people and scripts, in that order, NULL at the end. */
+/* Their names on the command line and in output, in this order, NULL-terminated. */
 extern const char *const calls_by_names[];
 
 enum calls_view { CALLS_VIEW_ALL, CALLS_VIEW_PYTHON };
-/* The same of these. */
+/* Their names, likewise. */
 extern const char *const calls_view_names[];
 
 struct calls_options {
 	size_t type; /* the values to add up: a type of the profile */
 	enum calls_by by;
-	enum calls_view view; /* of Python: only its functions, not by object */
-	/* Extended regular expressions that match names, files and objects; NULL: none. */
-	const char *focus, *ignore; /* only stacks with, without a matching place */
-	const char *hide;	    /* without matching places */
-	bool has_allocators;	    /* show malloc and related functions, too */
+	enum calls_view view; /* for Python: only its functions; not by object */
+	/* Extended regular expressions for names, files and objects; NULL: not used. */
+	const char *focus, *ignore; /* keep only stacks with, without a matching node */
+	const char *hide;	    /* drop matching nodes */
+	bool has_allocators;	    /* also show malloc and related functions */
 };
 
-/* The name of the node that samples without a stack have. */
+/* Name of the node for samples without a stack. */
 #define CALLS_NO_STACK "[no stack]"
 
 /* A function, line or object. */
 struct calls_node {
 	const char *name; /* owned by the calls */
-	/* of the first place that was met, the profile's; "" if unknown */
+	/* from the first frame found, owned by the profile; "" if unknown */
 	const char *function, *file, *object;
 	uint32_t line;
 	int64_t flat, cum;
 };
 
-/* A stack, the root first. */
+/* A stack, root first. */
 struct calls_path {
-	size_t first; /* in steps */
+	size_t first; /* index into steps */
 	uint32_t nr;
 	int64_t value;
 };
 
-/* The sum of the samples of a thread, or of a size. */
+/* The sum of the samples of one thread, or of one size. */
 struct calls_group {
 	uint32_t thread_1;   /* as in a sample */
 	uint64_t size_bytes; /* as in a sample */
@@ -68,19 +68,19 @@ struct calls {
 		size_t nr, room;
 	} paths;
 	struct {
-		uint32_t *v; /* numbers of nodes */
+		uint32_t *v; /* node numbers */
 		size_t nr, room;
 	} steps;
-	struct calls_groups threads, sizes; /* the largest value first; sizes by size */
-	int64_t total;			    /* of all samples without regard to their sign */
-	int64_t shown;			    /* the sum of those that are not left out */
-	int64_t shown_total;		    /* of these, without regard to their sign */
-	size_t nr_stacks;		    /* of these */
+	struct calls_groups threads, sizes; /* the largest value first; sizes are sorted by size */
+	int64_t total;			    /* sum of the absolute values of all samples */
+	int64_t shown;			    /* the sum of the samples not filtered out */
+	int64_t shown_total;		    /* the sum of their absolute values */
+	size_t nr_stacks;		    /* their number of stacks */
 };
 
 /*
- * Add up P, which must outlive C.  ERR_USAGE for an invalid regular expression.  The caller
- * releases C, which must be zeroed, whatever is returned.
+ * Add up P, which must outlive C.  Returns ERR_USAGE for an invalid regular expression.  C must be
+ * zeroed; the caller releases it, even on failure.
  */
 int calls_make(struct calls *c, const struct profile *p, const struct calls_options *options,
 	struct err *e);
@@ -88,15 +88,15 @@ void calls_release(struct calls *c);
 #define auto_calls __attribute__((cleanup(calls_release)))
 
 /*
- * Nodes in order: the greatest flat first, then cum; with BY_CUM the reverse.  To be freed, or
- * NULL.
+ * Return the nodes sorted by flat, then cum, largest first; with BY_CUM by cum, then flat.  The
+ * caller frees the result; NULL if memory is exhausted.
  */
 uint32_t *calls_order(const struct calls *c, bool by_cum);
 
-/* VALUE as a share of the total, 0 if that is 0. */
+/* Return VALUE as a share of the total, 0 if that is 0. */
 double calls_share(const struct calls *c, int64_t value);
 
-/* The size of VALUE as a share of what is not left out, 0 if that is 0. */
+/* Return the absolute VALUE as a share of the part not filtered out, 0 if that is 0. */
 double calls_share_of_shown(const struct calls *c, int64_t value);
 
 #endif

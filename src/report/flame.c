@@ -19,17 +19,18 @@
 #define WIDTH 1200.0
 #define ROW 17
 #define TOP 44 /* above the first row */
-/* Narrower frames are left out: too small to see, too many for the file.  Zooming shows no more. */
+/* Narrower frames are omitted, even when zoomed: they are too small to see, and too many for the
+ * file. */
 #define LEAST_WIDTH 0.25
 #define MAX_NAME_BYTES 1000
-/* flame.js counts the same. */
+/* flame.js uses the same value. */
 #define CHARACTER_WIDTH 7
 
 struct flame {
 	const struct report_view *v;
 	FILE *f;
 	struct tree tree;
-	double scale; /* pixels of a value */
+	double scale; /* pixels per unit of value */
 	uint32_t depth;
 	size_t nr_left_out;
 };
@@ -46,7 +47,7 @@ flame_name_of(const struct flame *f, const struct tree_node *n)
 	return n->node == UINT32_MAX ? "all" : f->v->c->nodes.v[n->node].name;
 }
 
-/* Greens, as is usual for memory; of a difference, red for what grew and blue for what shrank. */
+/* Green shades, usual for memory; for a difference, red for growth and blue for shrinkage. */
 static void
 put_colour(const struct flame *f, const struct tree_node *n)
 {
@@ -69,7 +70,7 @@ put_colour(const struct flame *f, const struct tree_node *n)
 		fprintf(f->f, "rgb(%u,%u,255)", faded, faded);
 }
 
-/* As much of NAME as fits into WIDTH. */
+/* Print as much of NAME as fits into WIDTH. */
 static void
 flame_put_label(const struct flame *f, const char *name, double width)
 {
@@ -131,7 +132,7 @@ put_frames(struct flame *f, uint32_t i, double x)
 	}
 }
 
-/* How deep the graph is, and how many nodes are left out. */
+/* Find the depth of the graph, and the number of omitted nodes. */
 static void
 flame_measure(struct flame *f)
 {
@@ -196,7 +197,7 @@ flame_put(const struct report_view *v, FILE *f, bool is_file, struct err *e)
 	return 0;
 }
 
-/* A flame graph as SVG, with search and zoom of its own. */
+/* Print a flame graph as SVG, with built-in search and zoom. */
 static int
 report_print_flame(const struct report_view *v, struct ui_output *out, struct err *e)
 {

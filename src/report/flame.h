@@ -11,7 +11,7 @@
 #include "recording/live.h"
 #include "report/report.h"
 
-/* The <svg> of a flame graph; as a file of its own with IS_FILE, else within a page. */
+/* Print the <svg> of a flame graph: as a separate file with IS_FILE, else for a page. */
 int flame_put(const struct report_view *v, FILE *f, bool is_file, struct err *e);
 
 #endif

@@ -13,7 +13,8 @@
 #include "report/report.h"
 #include "ui/ui.h"
 
-/* A name as it may stand between semicolons, to be freed; NULL: no memory. */
+/* Return the name with characters allowed between semicolons, which the caller frees; NULL if
+ * memory is exhausted. */
 static char *
 frame_name(const char *name)
 {

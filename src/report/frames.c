@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "ui/json.h"
 
-/* The mapping that FRAME is in, NULL for memory without a file and without a name. */
+/* Return the mapping of FRAME, NULL for anonymous memory without a name. */
 static const struct profile_mapping *
 frames_mapping_of(const struct profile *p, const struct profile_frame *frame)
 {
@@ -48,7 +48,7 @@ frames_put_function(const struct profile *p, const struct profile_line *line, FI
 		fprintf(f, ":%" PRIu32, line->line);
 }
 
-/* Where FRAME is that has no name. */
+/* Print the place of FRAME, which has no name. */
 static void
 put_place(const struct profile *p, const struct profile_frame *frame, FILE *f)
 {
@@ -63,13 +63,13 @@ put_place(const struct profile *p, const struct profile_frame *frame, FILE *f)
 	fprintf(f, "+0x%" PRIx64 ")", profile_frame_pc(frame) - m->start + m->offset_bytes);
 }
 
-/* A profile and its marks. */
+/* A profile and the marks of its frames. */
 struct frames {
 	const struct profile *p;
 	const struct stacks_marks *marks;
 };
 
-/* The frames from AT on, before END, that are the same: one function that calls itself. */
+/* Return the number of equal frames from AT, before END: a function that calls itself. */
 static size_t
 count_same(const struct frames *s, size_t at, size_t end)
 {
@@ -83,7 +83,7 @@ count_same(const struct frames *s, size_t at, size_t end)
 }
 
 /*
- * Frame NR of a stack.  Functions that are inlined come first, the one that they are in last.
+ * Print frame NR of a stack.  Inlined functions come first, then the function that contains them.
  */
 static void
 frames_put_frame(const struct frames *s, size_t at, size_t nr, size_t nr_same, FILE *f)
@@ -134,7 +134,7 @@ frames_print(const struct profile *p, uint32_t stack, const struct stacks_marks 
 
 /* ---- one line ---- */
 
-/* "worker <- start_thread <- clone3" */
+/* Write "worker <- start_thread <- clone3". */
 static int
 frames_write_line(const struct profile *p, const struct profile_stack *s, uint32_t first, FILE *f)
 {
@@ -157,7 +157,7 @@ frames_write_line(const struct profile *p, const struct profile_stack *s, uint32
 	return fclose(f);
 }
 
-/* LINE, whose end is replaced by "..." where it has more than NR_COLUMNS characters. */
+/* Print LINE; if it exceeds NR_COLUMNS characters, "..." replaces its end. */
 static void
 put_cut(FILE *f, const char *line, int nr_columns)
 {
@@ -235,7 +235,7 @@ frames_json(const struct profile *p, uint32_t stack, const struct stacks_marks *
 	return list;
 }
 
-/* "libm.so.6+0x1234", or "?" for memory without a file. */
+/* Return "libm.so.6+0x1234", or "?" for anonymous memory. */
 static json_t *
 place_json(const struct profile *p, const struct profile_frame *frame)
 {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A graph with more cannot be read. */
+/* A larger graph is unreadable. */
 #define MAX_NODES 80
 #define LEAST_NODE 0.005
 #define LEAST_EDGE 0.001
@@ -24,13 +24,13 @@
 struct edge {
 	uint32_t from, to;
 	int64_t value;
-	size_t last_path; /* it was met in + 1: recursion counts once */
+	size_t last_path; /* last path that contained it, plus 1: recursion counts once */
 };
 
 struct graph {
 	const struct report_view *v;
 	FILE *f;
-	bool *is_shown; /* of each node */
+	bool *is_shown; /* by node */
 	struct {
 		struct edge *v;
 		size_t nr, room;
@@ -52,7 +52,7 @@ share_of(const struct graph *g, int64_t value)
 	return fabs(calls_share(g->v->c, value));
 }
 
-/* In quotes: a backslash begins an escape of graphviz. */
+/* Print S in quotes: a backslash begins an escape of graphviz. */
 static void
 put_quoted(FILE *f, const char *s)
 {

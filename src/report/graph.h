@@ -10,7 +10,7 @@
 #include "recording/live.h"
 #include "report/report.h"
 
-/* The graph of calls, for dot of graphviz. */
+/* Print the graph of calls, for graphviz's dot. */
 int report_print_dot(const struct report_view *v, FILE *f, struct err *e);
 
 #endif

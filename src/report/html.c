@@ -20,7 +20,7 @@
 
 #define MAX_NAME_BYTES 2000
 
-/* ---- above ---- */
+/* ---- the lines above the plots ---- */
 
 void
 page_put_head(FILE *f, const char *title)
@@ -189,7 +189,7 @@ page_put_report(const struct report_view *v, FILE *f, int level, struct err *e)
 	return 0;
 }
 
-/* A page with the flame graph, functions, threads and sizes, which needs no other file. */
+/* Print a page with the flame graph, functions, threads and sizes, which needs no other file. */
 static int
 report_print_html(const struct report_view *v, struct ui_output *out, struct err *e)
 {
@@ -200,7 +200,7 @@ report_print_html(const struct report_view *v, struct ui_output *out, struct err
 	return 0;
 }
 
-/* Rows of each table of a page. */
+/* Rows in each table of a page. */
 #define PAGE_ROWS 200
 
 const struct report_format report_format_html = { "html", FORMAT_HAS_ROWS, PAGE_ROWS,

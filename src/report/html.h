@@ -10,7 +10,7 @@
 #include "recording/live.h"
 #include "report/report.h"
 
-/* A page in parts: up to its first heading, a report whose heading is of LEVEL, and the end. */
+/* Print a page in parts: up to its first heading, a report whose heading has LEVEL, and the end. */
 void page_put_head(FILE *f, const char *title);
 int page_put_report(const struct report_view *v, FILE *f, int level, struct err *e);
 void page_put_tail(FILE *f);

@@ -31,7 +31,7 @@ types_json(const struct report_view *v)
 	return list;
 }
 
-/* null instead of "" and 0. */
+/* Return S, or null for "". */
 static json_t *
 string_or_null(const char *s)
 {

@@ -10,7 +10,7 @@
 #include "recording/live.h"
 #include "report/report.h"
 
-/* The members of "data". */
+/* Add the members of "data". */
 int report_to_json(const struct report_view *v, json_t *data, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* The formats of reports that are the profile itself, for other programs. */
+/* The formats that are the profile itself, for other programs. */
 #include <config.h>
 
 #include "profile/pprof-write.h"

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A smaller share of what is shown is not worth a line in the tree of calls. */
+/* The tree of calls omits smaller shares of the shown total. */
 #define LEAST_SHARE 0.005
 
 const char *
@@ -63,7 +63,7 @@ report_type_text(const struct profile_type *type, char *buf, size_t size)
 	return buf;
 }
 
-/* ", older than 1.0 min, of 4.0 KiB or more", into BUF; "" without a choice.  Returns BUF. */
+/* Write ", older than 1.0 min, of 4.0 KiB or more" to BUF, "" without a choice, and return it. */
 static const char *
 report_text_choice(const struct report_view *v, char *buf, size_t size)
 {
@@ -145,7 +145,7 @@ text_add_columns(struct ui_table *t, const struct report_view *v, struct err *e)
 	return ui_table_column(t, name[v->c->options.by], false, e);
 }
 
-/* The blocks of node I, which are shown, into BUF; returns BUF. */
+/* Write the number of blocks of node I, if shown, to BUF and return it. */
 static const char *
 blocks_of(const struct report_view *v, uint32_t i, char *buf, size_t size)
 {
@@ -155,7 +155,7 @@ blocks_of(const struct report_view *v, uint32_t i, char *buf, size_t size)
 	return buf;
 }
 
-/* The row of node I; SUM is what those up to it have. */
+/* Add the row of node I; SUM is the sum up to and including it. */
 static int
 text_add_row(
 	struct ui_table *t, const struct report_view *v, uint32_t i, int64_t sum, struct err *e)
@@ -174,10 +174,10 @@ text_add_row(
 	return ui_table_add(t, e, flat, share[0], share[1], cum, share[2], n->name, NULL);
 }
 
-/* Columns before the stack of a block. */
+/* Width of the columns before a block's stack. */
 #define BLOCK_COLUMNS 40
 
-/* Single blocks, the largest first. */
+/* List single blocks, the largest first. */
 static void
 print_blocks(const struct report_view *v, const struct ui_output *out)
 {
@@ -239,7 +239,7 @@ struct tree_printer {
 	size_t nr, nr_more;
 };
 
-/* A name may be as long as a page. */
+/* Return NAME, indented and freed by the caller; a name may be as long as a page. */
 static char *
 indented(const char *name, uint32_t depth)
 {
@@ -277,7 +277,7 @@ print_calls(struct tree_printer *p, uint32_t i, struct err *e)
 	return 0;
 }
 
-/* The tree of calls with at least 0.5 % of the total. */
+/* Print the tree of calls, down to 0.5 % of the total. */
 static int
 report_print_tree(const struct report_view *v, struct ui_output *out, struct err *e)
 {

@@ -11,10 +11,10 @@
 #include "ui/json.h"
 
 #define NS_PER_MS 1000000
-/* Blocks that live shorter are "short-lived": a tick of heaptrack's clock. */
+/* Blocks with a shorter life are "short-lived": a tick of heaptrack's clock. */
 #define SHORT_MS 10
 
-/* "0x1234: function (file.c:12)", as DHAT writes them; LINE may be NULL. */
+/* Return "0x1234: function (file.c:12)", DHAT's format; LINE may be NULL. */
 static json_t *
 timeline_dhat_frame_json(
 	const struct profile *p, const struct profile_frame *f, const struct profile_line *line)
@@ -37,7 +37,7 @@ timeline_dhat_frame_json(
 	return ui_json_string(text);
 }
 
-/* All frames; FIRST gets the number of the first line of each, the innermost. */
+/* Return all frames; FIRST gets, for each frame, the number of its first line, the innermost. */
 static json_t *
 timeline_dhat_frames_json(const struct profile *p, json_int_t *first)
 {

@@ -11,8 +11,8 @@
 #include "ui/ui.h"
 
 /*
- * Write P, which history_profile() has made of V's history with lives, and whose frames have names,
- * for DHAT's viewer: version 2 of its JSON, without what was read and written.
+ * Write P, which history_profile() built from V's history with lives, and whose frames have names,
+ * for DHAT's viewer: version 2 of its JSON, without reads and writes.
  */
 int timeline_print_dhat(const struct timeline_view *v, const struct profile *p,
 	struct ui_output *out, struct err *e);

@@ -14,7 +14,7 @@
 #include "recording/profiles.h"
 #include "report/calls.h"
 
-/* As of massif itself: --max-snapshots, --detailed-freq, --depth, --threshold. */
+/* massif's defaults: --max-snapshots, --detailed-freq, --depth, --threshold. */
 #define MAX_SNAPSHOTS 100
 #define DETAILED_EVERY 10
 #define MAX_DEPTH 30
@@ -22,7 +22,7 @@
 
 #define NS_PER_MS 1000000
 
-/* ---- which snapshots ---- */
+/* ---- choice of snapshots ---- */
 
 static size_t
 nr_snapshots(const struct history *h)
@@ -30,7 +30,8 @@ nr_snapshots(const struct history *h)
 	return h->intervals.nr < MAX_SNAPSHOTS ? h->intervals.nr : MAX_SNAPSHOTS;
 }
 
-/* The interval that snapshot I is of: that with the greatest maximum of its share of all. */
+/* Return the interval of snapshot I: the one with the largest maximum in its share of all
+ * intervals. */
 static size_t
 interval_of(const struct history *h, size_t i)
 {
@@ -65,7 +66,7 @@ timeline_massif_choose(const struct history *h, size_t **ret, size_t *nr, struct
 
 /* ---- trees of callers ---- */
 
-/* A tree from the places that allocated up to those that call them: massif's, upside down. */
+/* A tree from the allocating places up to their callers: massif's, upside down. */
 struct callers {
 	FILE *f;
 	const struct calls *c;
@@ -81,7 +82,7 @@ timeline_massif_node_at(const struct callers *t, uint32_t path, size_t depth)
 }
 
 struct timeline_massif_group {
-	uint32_t *paths; /* those that have the node at this depth */
+	uint32_t *paths; /* the paths that have the node at this depth */
 	size_t nr;
 	uint32_t node;
 	int64_t value;
@@ -123,7 +124,7 @@ timeline_massif_by_value(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Divide the NR PATHS by their node at DEPTH; those that end before are in no group. */
+/* Group the NR PATHS by their node at DEPTH; paths that end before are in no group. */
 static int
 timeline_massif_divide(
 	const struct callers *t, uint32_t *paths, size_t nr, size_t depth, struct groups *ret)
@@ -151,7 +152,7 @@ timeline_massif_divide(
 	return 0;
 }
 
-/* A name on one line: ms_print takes what is behind a "#" for a comment. */
+/* Print a name on one line without "#", which begins a comment in ms_print. */
 static void
 put_name(FILE *f, const char *name)
 {
@@ -165,7 +166,7 @@ put_name(FILE *f, const char *name)
 		fputc(*c == '#' ? '?' : *c, f);
 }
 
-/* " n2: 1000 0x0: function (file.c:12)": massif has an address there, a line has many. */
+/* Print " n2: 1000 0x0: function (file.c:12)": massif has an address there, but a line has many. */
 static void
 timeline_massif_put_node(const struct callers *t, uint32_t number)
 {
@@ -184,7 +185,7 @@ timeline_massif_put_node(const struct callers *t, uint32_t number)
 	fputs(")\n", t->f);
 }
 
-/* NODE, UINT32_MAX for the root, with VALUE of the NR PATHS, and below it its callers. */
+/* Print NODE (UINT32_MAX: the root) with VALUE of the NR PATHS, and its callers below. */
 static int
 put_callers(const struct callers *t, uint32_t node, int64_t value, uint32_t *paths, size_t nr,
 	size_t depth)
@@ -245,7 +246,7 @@ timeline_massif_put_head(struct timeline_massif *w)
 {
 	static const char command[] = "command: ";
 	const struct profile *facts = w->v->r->facts;
-	/* where no command was recorded */
+	/* if no command was recorded */
 	const char *cmd = w->v->file ? w->v->file : "???";
 
 	for (size_t i = 0; i < facts->comments.nr; i++)
@@ -256,7 +257,7 @@ timeline_massif_put_head(struct timeline_massif *w)
 	fputs("\ntime_unit: ms\n", w->f);
 }
 
-/* The next snapshot, up to its tree. */
+/* Print the next snapshot, up to its tree. */
 static void
 put_snapshot(struct timeline_massif *w)
 {

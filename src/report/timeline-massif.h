@@ -14,9 +14,9 @@
 #include "report/timeline.h"
 
 /*
- * Snapshots for massif's viewers: at most 100, of each the local maximum, some with stacks.
- * timeline_massif_choose() sets *RET to the intervals of these, to be freed, and *NR to their
- * number; then history_read() takes them with timeline_massif_take(), whose argument is a struct
+ * Write snapshots for massif's viewers: at most 100, each with the local maximum, some with stacks.
+ * timeline_massif_choose() sets *RET to their intervals, which the caller frees, and *NR to their
+ * number; then history_read() passes them to timeline_massif_take(), whose argument is a struct
  * timeline_massif; timeline_massif_end() writes the rest.
  */
 struct timeline_massif {

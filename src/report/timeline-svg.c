@@ -9,7 +9,7 @@
 #include "report/xml.h"
 #include "ui/units.h"
 
-/* The size of the drawing, and the margins of the plot in it. */
+/* The size of the drawing, and the margins of its plot. */
 #define WIDTH 1200
 #define HEIGHT 340
 #define LEFT 90
@@ -17,7 +17,7 @@
 #define TOP 40
 #define BOTTOM 30
 #define MAX_COLUMNS (WIDTH - LEFT - RIGHT)
-#define NR_LINES 4 /* that show a size */
+#define NR_LINES 4 /* labelled with a size */
 #define NR_TIMES 6
 
 static const char style[] =
@@ -53,7 +53,7 @@ y_of(const struct timeline_svg_drawing *d, int64_t bytes)
 	return TOP + (1 - share) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* ---- what is behind the plot ---- */
+/* ---- the background of the plot ---- */
 
 static void
 timeline_svg_put_sizes(const struct timeline_svg_drawing *d)
@@ -101,7 +101,7 @@ timeline_svg_put_live(const struct timeline_svg_drawing *d)
 	fprintf(d->f, "L%d %.1fZ\"/>\n", WIDTH - RIGHT, y_of(d, 0));
 }
 
-/* Where no RSS was measured the line goes straight on to where it was. */
+/* Draw RSS, as a straight line where it was not measured. */
 static void
 put_rss(const struct timeline_svg_drawing *d)
 {
@@ -138,7 +138,7 @@ timeline_svg_put_mapped(const struct timeline_svg_drawing *d)
 	fputs("\"/>\n", d->f);
 }
 
-/* The text of each column, shown under the mouse. */
+/* Add the text of each column, shown under the mouse pointer. */
 static void
 timeline_svg_put_columns(const struct timeline_svg_drawing *d)
 {

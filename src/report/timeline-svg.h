@@ -10,9 +10,9 @@
 #include "report/timeline.h"
 #include "ui/ui.h"
 
-/* The plot as SVG. */
+/* Print the plot as SVG. */
 void timeline_print_svg(const struct timeline_view *v, struct ui_output *out);
-/* A page with the plot and, below it, the report PEAK of what was live at the peak. */
+/* Print a page with the plot and, below it, the report PEAK about the blocks live at the peak. */
 int timeline_print_html(const struct timeline_view *v, const struct report_view *peak,
 	struct ui_output *out, struct err *e);
 

@@ -18,28 +18,29 @@
 #define LIVE_ROWS 12
 #define RSS_ROWS 5
 #define MAPPED_ROWS 5
-/* Each plot has a title, an axis and times as well; above all but the first is an empty line. */
+/* Lines of a plot for its title, axis and times; all plots but the first also have an empty line
+ * above. */
 #define PLOT_LINES 3
 
-/* The values that a plot shows. */
+/* The values shown in a plot. */
 enum what { LIVE, MAPPED, RSS };
 
 struct plot {
 	const struct timeline_view *v;
 	FILE *f;
 	struct timeline_column *column;
-	size_t nr, peak; /* columns, that of the peak */
-	bool lacks_rss;	 /* in some of them */
+	size_t nr, peak; /* number of columns, column of the peak */
+	bool lacks_rss;	 /* some columns lack RSS */
 };
 
-/* How high plots are; 0: not drawn. */
+/* The heights of plots; 0: not drawn. */
 struct heights {
 	int live, mapped, rss;
 };
 
-/* ---- above ---- */
+/* ---- the lines above the plots ---- */
 
-/* Print the sums of the program's own mappings, which are beside what is live. */
+/* Print the sums of the program's own mappings, which are not part of the live bytes. */
 static void
 timeline_text_put_mapped(const struct timeline_view *v, FILE *f)
 {
@@ -79,7 +80,7 @@ put_facts(const struct timeline_view *v, FILE *f)
 
 /* ---- the plot ---- */
 
-/* How many of ROWS a VALUE fills: at least one of what is not 0. */
+/* Return the number of ROWS that VALUE fills: at least one if it is not 0. */
 static int
 rows_of(int64_t value, int64_t greatest, int rows)
 {
@@ -101,7 +102,7 @@ value_of(const struct timeline_column *c, enum what what)
 	return what == LIVE ? c->live_bytes : what == RSS ? c->rss_bytes : c->mapped_bytes;
 }
 
-/* One of ROWS rows, the uppermost is the last, of WHAT; GREATEST fills them all. */
+/* Print ROW of ROWS rows of WHAT, counted from the bottom; GREATEST fills all rows. */
 static void
 put_row(const struct plot *p, int row, int rows, int64_t greatest, enum what what, char *line)
 {
@@ -120,7 +121,7 @@ put_row(const struct plot *p, int row, int rows, int64_t greatest, enum what wha
 	fprintf(p->f, "%.*s\n", (int)len, line);
 }
 
-/* The name of the values, with an explanation if there is space. */
+/* Return the name of the values, with an explanation if space permits. */
 static const char *
 legend(const struct plot *p, enum what what)
 {
@@ -136,7 +137,7 @@ put_rows(const struct plot *p, int rows, int64_t greatest, enum what what, char 
 {
 	for (int row = rows - 1; row >= 0; row--) {
 		if (row == rows - 1) {
-			/* The label of the top is the value itself. */
+			/* The top label is the value itself. */
 			fprintf(p->f, "%*s + %s\n", LABEL_COLUMNS - 2,
 				UI_SIZE(p->v->ui, (uint64_t)greatest), legend(p, what));
 		}
@@ -146,7 +147,7 @@ put_rows(const struct plot *p, int rows, int64_t greatest, enum what what, char 
 	fprintf(p->f, "%*s +%.*s\n", LABEL_COLUMNS - 2, "0", (int)p->nr, line);
 }
 
-/* The times of the beginning, the middle and the end, as far as there is space. */
+/* Print the times of the start, the middle and the end, as far as space permits. */
 static void
 timeline_text_put_times(const struct plot *p)
 {
@@ -184,7 +185,7 @@ lines_of(const struct heights *r)
 		(r->rss ? r->rss + PLOT_LINES + 1 : 0);
 }
 
-/* Make R lower until all plots have at most LINES, or the first is as low as it can be. */
+/* Reduce R until all plots fit into LINES, or the first has its minimum height. */
 static void
 shrink(struct heights *r, int lines)
 {
@@ -206,7 +207,8 @@ shrink(struct heights *r, int lines)
 	}
 }
 
-/* How many lines TEXT takes on a terminal of COLUMNS, which breaks those that are longer. */
+/* Return the number of lines that TEXT fills on a terminal with COLUMNS columns, which wraps long
+ * lines. */
 static int
 lines_on(const char *text, int columns)
 {
@@ -219,7 +221,7 @@ lines_on(const char *text, int columns)
 	return nr;
 }
 
-/* Print what is above the plots, and find how high they are. */
+/* Print the part above the plots, and compute their heights. */
 static int
 timeline_text_put_head(const struct timeline_view *v, const struct ui_output *out,
 	struct heights *ret, struct err *e)
@@ -235,7 +237,7 @@ timeline_text_put_head(const struct timeline_view *v, const struct ui_output *ou
 		return err_set(e, ENOMEM, "cannot draw the timeline");
 	*ret = (struct heights){ LIVE_ROWS, h->mapped_peak.live.bytes ? MAPPED_ROWS : 0,
 		h->rss_peak_bytes ? RSS_ROWS : 0 };
-	/* The last line is where the cursor stays. */
+	/* The cursor stays on the last line. */
 	if (v->rows)
 		shrink(ret, v->rows - 1 - lines_on(text, out->columns));
 	fputs(text, out->f);

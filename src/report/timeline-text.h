@@ -10,8 +10,8 @@
 #include "ui/ui.h"
 
 /*
- * A plot as wide as the terminal: local maxima, the peak, and below it what was mapped, if anything
- * was, and RSS where that is known.
+ * Print a plot as wide as the terminal: local maxima and the peak, and below it mapped memory, if
+ * any, and RSS, if known.
  */
 int timeline_print_text(const struct timeline_view *v, struct ui_output *out, struct err *e);
 

@@ -16,7 +16,7 @@ timeline_time(uint64_t ns, uint64_t interval_ns, char *buf, size_t size)
 
 	for (; digits < 6 && interval_ns % unit; unit /= 10)
 		digits++;
-	/* Cut, not rounded: what is given to --at must be in the same interval. */
+	/* Truncate: the time must be in the same interval when given to --at. */
 	ns -= ns % unit;
 	snprintf(buf, size, "%.*f s", digits, (double)ns / 1e9);
 	return buf;
@@ -34,7 +34,7 @@ timeline_column(const struct history *h, size_t i, size_t nr)
 	struct timeline_column c = { .first = i * h->intervals.nr / nr,
 		.end = (i + 1) * h->intervals.nr / nr };
 
-	/* Where there are more columns than intervals, an interval is several of them. */
+	/* With more columns than intervals, an interval fills several columns. */
 	if (c.end <= c.first)
 		c.end = c.first + 1;
 	for (size_t k = c.first; k < c.end; k++) {
@@ -128,7 +128,7 @@ known_or_null(int64_t bytes)
 	return bytes ? json_integer(bytes) : json_null();
 }
 
-/* The amount A of mappings; null if R has none. */
+/* Return the amount A of mappings; null if R has no mappings. */
 static json_t *
 mapped_json(const struct recording *r, const struct amount *a)
 {
@@ -167,7 +167,7 @@ timeline_comments_json(const struct profile *facts)
 	return list;
 }
 
-/* The intervals that are still to be printed. */
+/* The intervals not yet printed. */
 struct timeline_rest {
 	const struct timeline_view *v;
 	size_t next;

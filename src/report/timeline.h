@@ -1,6 +1,4 @@
-/*
- * timeline: the memory of a process over time, from a recording.
- */
+/* timeline: print the memory of a process over time, from a recording. */
 #ifndef MEMDIAG_REPORT_TIMELINE_H
 #define MEMDIAG_REPORT_TIMELINE_H
 
@@ -20,20 +18,22 @@ struct timeline_view {
 	const struct recording *r;
 	const char *file;
 	const struct ui_options *ui;
-	int rows; /* of text, at most, as far as that can be; 0: no limit */
+	int rows; /* maximum number of text lines, as far as possible; 0: unlimited */
 };
-/* A line for each interval, below one with the names of the columns. */
+/* Print a header line, and one line per interval. */
 void timeline_print_csv(const struct timeline_view *v, FILE *f);
 /*
- * The members of "data": with TO, which may be NULL as FROM may, these moments and no intervals;
- * else timeline_print_json() has the intervals.  "report", which is null, is the caller's.
+ * Add the members of "data": if TO is not NULL, the moments FROM (which may be NULL) and TO without
+ * intervals; else timeline_print_json() prints the intervals.  "report" is set to null, and the
+ * caller fills it.
  */
 void timeline_to_json(const struct timeline_view *v, const struct history_moment *from,
 	const struct history_moment *to, json_t *data);
-/* Print DOCUMENT with the intervals of V, one by one.  0, or -1 with E. */
+/* Print DOCUMENT with the intervals of V, one by one.  Returns 0, or -1 with E. */
 int timeline_print_json(
 	const struct timeline_view *v, json_t *document, struct ui_output *out, struct err *e);
-/* A line for INTERVAL of V, from TIME_NS on: of CSV, of a table, or JSON; and what is above. */
+/* Print a line for INTERVAL of V, from TIME_NS on, as CSV, in a table, or as JSON; and the
+ * header. */
 void timeline_print_csv_head(FILE *f);
 void timeline_print_csv_line(const struct timeline_view *v, const struct history_interval *interval,
 	uint64_t time_ns, FILE *f);
@@ -43,17 +43,17 @@ void timeline_print_line(const struct timeline_view *v, const struct history_int
 json_t *timeline_interval_json(
 	const struct timeline_view *v, const struct history_interval *interval, uint64_t time_ns);
 
-/* Moments are shown to the millisecond. */
+/* Moments are shown in milliseconds. */
 #define TIMELINE_MOMENT_NS 1000000
-/* "1.2 s", cut to as many digits as intervals of INTERVAL_NS have, into BUF; returns BUF. */
+/* Write "1.2 s" to BUF, truncated to the digits of INTERVAL_NS, and return it. */
 const char *timeline_time(uint64_t ns, uint64_t interval_ns, char *buf, size_t size);
 
-/* The interval that the peak is in. */
+/* Return the interval that contains the peak. */
 size_t timeline_peak(const struct history *h);
 
-/* ---- parts that the plots share ---- */
+/* ---- parts shared by the plots ---- */
 
-/* The values drawn in column I of NR: the greatest of its intervals. */
+/* The values drawn in column I of NR: the maximum of its intervals. */
 struct timeline_column {
 	int64_t live_bytes, rss_bytes, mapped_bytes;
 	size_t first, end; /* intervals */

@@ -23,7 +23,7 @@ tree_no_memory(struct err *e)
 	return err_set(e, ENOMEM, "cannot make the tree of calls");
 }
 
-/* Equal beginnings are together; in which order does not matter. */
+/* Sort paths with equal beginnings together; the order of the groups does not matter. */
 static int
 tree_by_steps(const void *a, const void *b, void *arg)
 {
@@ -36,7 +36,7 @@ tree_by_steps(const void *a, const void *b, void *arg)
 	return r ? r : (x->nr > y->nr) - (x->nr < y->nr);
 }
 
-/* The present path: at[d] is the node at depth d. */
+/* The current path: at[d] is the node at depth d. */
 struct tree_walker {
 	struct tree *t;
 	uint32_t at[TREE_MAX_DEPTH + 1];
@@ -67,7 +67,7 @@ tree_add_path(
 	return 0;
 }
 
-/* Values and widths from the leaves inwards: children come after their parents. */
+/* Add up values and widths from the leaves inwards: children come after their parents. */
 static void
 tree_sum_up(struct tree *t)
 {

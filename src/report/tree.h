@@ -6,22 +6,19 @@
 
 #include "report/calls.h"
 
-/*
- * Calls that are deeper are left out; what they have allocated stays with the deepest that is
- * shown.
- */
+/* Deeper calls are omitted; their allocations count for the deepest call shown. */
 #define TREE_MAX_DEPTH 1000
 
 struct tree_node {
-	uint32_t node;			   /* of the calls; of the root UINT32_MAX */
-	uint32_t parent;		   /* in the tree; of the root 0 */
-	uint32_t depth;			   /* of the root 0 */
-	uint32_t first_child, nr_children; /* in children */
-	int64_t value;			   /* with what it calls */
+	uint32_t node;			   /* a node of the calls; UINT32_MAX for the root */
+	uint32_t parent;		   /* index into the tree; 0 for the root */
+	uint32_t depth;			   /* 0 for the root */
+	uint32_t first_child, nr_children; /* index into children */
+	int64_t value;			   /* including its callees */
 	int64_t self;
 	/*
-	 * The width to draw: the value, but 0 where that is negative, and never less than its
-	 * children need.
+	 * The width to draw: the value, or 0 if it is negative, and at least what its children
+	 * need.
 	 */
 	uint64_t width;
 };
@@ -29,11 +26,12 @@ struct tree_node {
 struct tree {
 	struct tree_node *v; /* the first is the root; parents come before children */
 	size_t nr, room;
-	uint32_t *children; /* numbers of nodes, by parent; of each the greatest first */
+	uint32_t *children; /* node numbers, grouped by parent, each group largest first */
 };
 
 /*
- * The tree of C.  T must be zeroed; the caller releases it, whatever is returned.  0, or -1 with E.
+ * Make the tree of C.  T must be zeroed; the caller releases it, even on failure.  Returns 0, or -1
+ * with E.
  */
 int tree_make(struct tree *t, const struct calls *c, struct err *e);
 void tree_release(struct tree *t);

@@ -12,7 +12,7 @@
 #include "report/unnamed.h"
 #include "ui/json.h"
 
-/* A smaller share of what is shown is not worth a remark. */
+/* A smaller share of the shown total is not worth a remark. */
 #define LEAST_SHARE 0.01
 #define MAX_OBJECTS 3
 
@@ -38,7 +38,8 @@ unnamed_text_percent(const struct report_view *v, int64_t value)
 	return 100 * calls_share_of_shown(v->c, value);
 }
 
-/* Write each of the objects in U that are worth it, and return whether any is a file, is none. */
+/* Print the large objects in U, and return whether any of them is a file, and whether any is code
+ * outside files. */
 static void
 put_objects(FILE *f, const struct report_view *v, const struct unnamed *u, bool *ret_has_files,
 	bool *ret_has_code)
@@ -60,7 +61,7 @@ put_objects(FILE *f, const struct report_view *v, const struct unnamed *u, bool 
 		fprintf(f, "  and %zu more\n", u->nr - MAX_OBJECTS);
 }
 
-/* The sum of samples without a stack. */
+/* Return the sum of samples without a stack. */
 static int64_t
 without_stack(const struct calls *c)
 {
@@ -112,7 +113,7 @@ unnamed_text_put_line(FILE *f, const struct report_view *v, const struct unnamed
 		unnamed_text_name_of(&u->v[0], name, sizeof name));
 }
 
-/* Have PUT write of the functions without names into *RET. */
+/* Store PUT's text about functions without names in *RET. */
 static int
 make_text(char **ret, const struct report_view *v,
 	void (*put)(FILE *f, const struct report_view *v, const struct unnamed *u), struct err *e)

@@ -24,7 +24,7 @@ unnamed_build_id_of(const struct profile *p, const char *path)
 	return "";
 }
 
-/* The object at PATH, a new one if it is not there yet; NULL when there is no memory. */
+/* Return the object at PATH, added if missing; NULL if memory is exhausted. */
 static struct unnamed_object *
 report_unnamed_find(struct unnamed *u, const struct profile *p, const char *path)
 {

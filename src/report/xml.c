@@ -9,7 +9,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* U+FFFE and U+FFFF, which XML does not allow: their last bytes in UTF-8 behind EF BF. */
+/* True for U+FFFE and U+FFFF, which XML does not allow: the last bytes of their UTF-8 form follow
+ * EF BF. */
 static bool
 is_no_character(const char *s)
 {

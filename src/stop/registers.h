@@ -1,7 +1,7 @@
 /*
- * registers: the only place where registers, the extended state and the signal mask of a thread are
- * set.  They carry the number of the stop in which they were read, and can be set in that stop
- * alone: a thread that has run since is elsewhere, and what it was is wrong for it.
+ * registers: the only functions that set the registers, the extended state and the signal mask of a
+ * thread.  These carry the number of the stop in which they were read, and can be set in that stop
+ * only: a thread that has run since is elsewhere, and its old state would be wrong.
  */
 #ifndef MEMDIAG_STOP_REGISTERS_H
 #define MEMDIAG_STOP_REGISTERS_H
@@ -9,17 +9,17 @@
 #include "arch/arch.h"
 
 /*
- * Set REGS of thread TID.  -1 with E, and nothing is set, unless they are of the stop that it
- * stands in.
+ * Set REGS of thread TID.  If they are not from the thread's present stop, fail with -1 and E, and
+ * set nothing.
  */
 int registers_set(pid_t tid, const struct arch_regs *regs, struct err *e);
-/* The same for TH's extended state, and for its signal mask. */
+/* Likewise set TH's extended state, and its signal mask. */
 int registers_set_ext(pid_t tid, const struct arch_thread *th, struct err *e);
 int registers_set_mask(pid_t tid, const struct arch_thread *th, uint64_t mask, struct err *e);
 
 /*
- * Take REGS, which were read in an earlier stop, into the stop that TID stands in.  Only for a
- * thread that was proven to have made nothing since but calls of memdiag's, and to stand in one.
+ * Accept REGS, read in an earlier stop, in TID's present stop.  Only for a thread that was proven
+ * to have made only memdiag's calls since, and to be stopped in one of them.
  */
 void registers_carry(pid_t tid, struct arch_regs *regs);
 

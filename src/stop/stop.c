@@ -1,6 +1,6 @@
 /*
- * All threads of a target stopped at the same time.  A thread goes on by itself whenever we die.
- * All that is written to the target is what is left of a timeout (timeout.c).
+ * Stop all threads of a target at the same time.  A thread continues by itself if memdiag dies.
+ * The only writes to the target are the rest of a timeout (timeout.c).
  */
 #include <config.h>
 
@@ -23,12 +23,12 @@
  */
 #define EARLY_LISTS 3
 
-/* One thread is not waited for longer than this before the others are looked at. */
+/* Longest wait for one thread before the others are checked. */
 #define PASS_NS 2000000
 
 /* ---- the threads ---- */
 
-/* The index of TID, or where it would be. */
+/* Return the index of TID, or the index to insert it at. */
 static size_t
 stop_place_of(const struct stopped *s, pid_t tid)
 {
@@ -66,7 +66,7 @@ stop_add(struct stopped *s, pid_t tid)
 	return &s->thread.v[at];
 }
 
-/* Attach to TID, which is not known yet.  ERR_GONE: it ends. */
+/* Attach to TID, which is not yet known.  ERR_GONE: it is exiting. */
 static int
 stop_attach(struct stopped *s, pid_t tid, struct err *e)
 {
@@ -83,8 +83,8 @@ stop_attach(struct stopped *s, pid_t tid, struct err *e)
 }
 
 /*
- * Attach to the threads that are not known yet.  The youngest come first: threads that make one and
- * end would else stay ahead of us.
+ * Attach to the unknown threads, youngest first: otherwise threads that create one and exit would
+ * stay ahead of memdiag.
  */
 static int
 attach_new(struct stopped *s, bool *ret_is_new, struct err *e)
@@ -107,14 +107,15 @@ attach_new(struct stopped *s, bool *ret_is_new, struct err *e)
 
 /* ---- stopping ---- */
 
-/* A stop of the whole process by a signal is not one of memdiag's. */
+/* True for a stop by memdiag, not for a stop of the whole process by a signal. */
 static bool
 is_our_stop(const struct stopped_thread *th)
 {
 	return th->stop.kind == OS_STOP_EVENT || th->stop.kind == OS_STOP_SIGNAL;
 }
 
-/* At once, and not when it is let go: should we die, the call is made again all the same. */
+/* Restart the interrupted call now, not when the thread is let go: if memdiag dies, the call is
+ * still made again. */
 static void
 stop_restart_call(const struct stopped *s, struct stopped_thread *th)
 {
@@ -130,7 +131,7 @@ stop_restart_call(const struct stopped *s, struct stopped_thread *th)
 		debug("thread %d: %s", th->tid, e.msg);
 }
 
-/* Less is left of its timeout now than when it stopped. */
+/* Update the timeout: less is left now than at the stop. */
 static void
 renew(const struct stopped *s, const struct stopped_thread *th)
 {
@@ -152,7 +153,7 @@ note_stop(struct stopped *s, struct stopped_thread *th, const struct os_stop *st
 		return;
 	th->state = stop->kind == OS_STOP_GONE ? STOPPED_GONE : STOPPED_STANDS;
 	th->stop = *stop;
-	if (stop->kind != OS_STOP_EVENT) /* perhaps before it was asked to */
+	if (stop->kind != OS_STOP_EVENT) /* it may have stopped before it was asked to */
 		th->since_ns = s->begun_ns;
 	if (stop->kind == OS_STOP_EXEC)
 		s->has_exec = true;
@@ -160,7 +161,8 @@ note_stop(struct stopped *s, struct stopped_thread *th, const struct os_stop *st
 		stop_restart_call(s, th);
 }
 
-/* One that has just ended cannot be interrupted; await_all() hears of it. */
+/* Interrupt all threads.  One that has just ended cannot be interrupted; await_all() notices its
+ * end. */
 static void
 interrupt_all(struct stopped *s)
 {
@@ -177,8 +179,8 @@ interrupt_all(struct stopped *s)
 }
 
 /*
- * Wait for each in turn; all come to a stop at the same time.  But wait for none too long: a thread
- * that execs waits itself until we have seen the others end.  *RET: one that is late, 0 if none is.
+ * Wait for each thread in turn; all stop at the same time.  Limit each wait: a thread in exec waits
+ * itself until memdiag has reaped the other threads.  *RET: a late thread, 0 if all stopped.
  */
 static int
 await_all(struct stopped *s, uint64_t deadline_ns, pid_t *ret, struct err *e)
@@ -236,7 +238,7 @@ interrupt_until_all_stand(struct stopped *s, uint64_t deadline_ns, pid_t *ret, s
 	return 0;
 }
 
-/* IS_ALONE: no other thread was to be stopped. */
+/* Explain the late thread TID; IS_ALONE: no other thread was to be stopped. */
 static int
 explain_late(const struct target *t, pid_t tid, bool is_alone, struct err *e)
 {
@@ -282,10 +284,7 @@ stop_begin(struct stopped *s, const struct target *t, pid_t except, uint64_t max
 
 /* ---- letting go ---- */
 
-/*
- * A thread that is late gets the end of its call from our interrupt, whenever it stops: so it is
- * waited for.
- */
+/* Longest wait for a late thread: memdiag's interrupt ends its call whenever it stops. */
 #define LATE_NS UINT64_C(2000000000)
 
 static void
@@ -299,8 +298,8 @@ let_go(const struct stopped *s, const struct stopped_thread *th)
 }
 
 /*
- * Wait for those that have not stopped, correct their timeouts, and let each go immediately.  All
- * others run again.
+ * Wait for the threads that have not stopped, correct their timeouts, and let each go immediately.
+ * All others run again.
  */
 static void
 let_late_go(struct stopped *s)
@@ -387,8 +386,9 @@ stop_threads(const struct target *t, uint64_t max_ns,
 /* ---- one thread alone ---- */
 
 /*
- * A thread that executes another program gets the number of the first one, under which it stops
- * (fs/exec.c, de_thread(); 2.6.27 to 6.18), or else would stand until os_trace() ends.
+ * Wait for a thread that executes another program: it gets the number of the first thread, under
+ * which it stops (fs/exec.c, de_thread(); 2.6.27 to 6.18), and otherwise would stay stopped until
+ * os_trace() ends.
  */
 static int
 await_exec(struct stopped *s, uint64_t deadline_ns, pid_t *ret_late, struct err *e)
@@ -402,7 +402,7 @@ await_exec(struct stopped *s, uint64_t deadline_ns, pid_t *ret_late, struct err 
 	return await_all(s, deadline_ns, ret_late, e);
 }
 
-/* *RET_LATE: it has not stopped, 0 if it has. */
+/* Stop one thread.  *RET_LATE: TID if it has not stopped, 0 if it has. */
 static int
 stop_one(struct stopped *s, pid_t tid, uint64_t deadline_ns, pid_t *ret_late, struct err *e)
 {

@@ -1,19 +1,18 @@
 /*
- * Timeouts of calls that a stop breaks off.  Many calls take a timeout that counts from their
- * beginning, and a call that is made again would count anew.  So what is left is written into the
- * call:
+ * Timeouts of calls that a stop interrupts.  Many calls take a timeout relative to their start, and
+ * a repeated call would start it again.  So the rest is written into the call:
  *
  *	in a register		poll, epoll_wait
- *	in memory of ours	nanosleep, sigtimedwait ...: the caller's own timeout may be a
+ *	in memdiag's memory	nanosleep, sigtimedwait ...: the caller's own timeout may be a
  *				constant
- *	where the kernel does	select, ppoll: it updates the caller's timeout whenever such a call
+ *	by the kernel		select, ppoll: it updates the caller's timeout whenever such a call
  *				ends
  *
- * The timeout of a socket (SO_RCVTIMEO) is none of the call's arguments, so it does start anew.
- * But for recv() it is kept in memory of ours when the call was to end, and memdiag ends it when it
- * stops the thread after that.
+ * The timeout of a socket (SO_RCVTIMEO) is not an argument of the call, so it starts again.  For
+ * recv(), however, the time when the call must end is kept in memdiag's memory, and memdiag ends
+ * the call when it stops the thread after that time.
  *
- * When the call began is read before the stop (os_thread_asleep()).
+ * The start of the call is read before the stop (os_thread_asleep()).
  */
 #include <config.h>
 
@@ -41,19 +40,18 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 /*
- * A thread that waits for longer than its timeout plus this does something else: the clock must be
- * wrong.
+ * A thread that has waited for its timeout plus this does something else: the clock must be wrong.
  */
 #define IMPLAUSIBLE_NS UINT64_C(1000000000)
-/* The rest is rounded up to milliseconds, and read some microseconds late. */
+/* The rest is rounded up to milliseconds, and read with a delay of some microseconds. */
 #define ROUNDED_NS UINT64_C(3000000)
 
-/* ---- which calls ---- */
+/* ---- calls with a timeout ---- */
 
 #define NO_ARG (-1)
 
 /*
- * The argument that holds a timeout, its form, and the argument that the kernel writes the rest to.
+ * The argument with the timeout, its form, and the argument that receives the rest from the kernel.
  */
 static const struct timed_call {
 	long nr;
@@ -61,7 +59,7 @@ static const struct timed_call {
 	enum timeout_form form;
 	int rest_arg;
 } timed_call[] = {
-#ifdef SYS_poll /* what newer architectures leave out */
+#ifdef SYS_poll /* missing on newer architectures */
 	{ SYS_poll, 2, TIMEOUT_MS, NO_ARG },
 	{ SYS_epoll_wait, 3, TIMEOUT_MS, NO_ARG },
 	{ SYS_select, 4, TIMEOUT_TIMEVAL, 4 },
@@ -89,14 +87,14 @@ call_of(long nr)
 	return NULL;
 }
 
-/* Whether the kernel updates the caller's timeout itself (fs/select.c, poll_select_finish()). */
+/* True if the kernel updates the caller's timeout itself (fs/select.c, poll_select_finish()). */
 static bool
 is_updated(const struct timed_call *c)
 {
 	return c->rest_arg == c->arg;
 }
 
-/* A point in time stays right when the call is made again. */
+/* True for an absolute time, which stays right when the call is repeated. */
 static bool
 is_absolute(const struct os_syscall *s)
 {
@@ -111,11 +109,12 @@ timeout_is_finite(const struct os_syscall *s)
 	const struct timed_call *c = call_of(s->nr);
 
 	if (!c || is_absolute(s))
-		return s->nr == SYS_restart_syscall; /* mostly; what it was is not shown */
+		return s->nr == SYS_restart_syscall; /* usually; its original value is not
+						      * visible */
 	return c->form == TIMEOUT_MS ? (int32_t)s->arg[c->arg] >= 0 : s->arg[c->arg] != 0;
 }
 
-/* Clocks that stand still while the thread sleeps, or while the process does (CPU time). */
+/* True for clocks that stop while the thread sleeps, or while the process does (CPU time). */
 static bool
 has_other_clock(const struct os_syscall *s)
 {
@@ -124,8 +123,8 @@ has_other_clock(const struct os_syscall *s)
 }
 
 /*
- * A page that is missing, of a constant in a file, is not waited for: other threads may stand.  The
- * kernel has read it, so it is missing only where memory is short.
+ * Read a time.  Do not wait for a missing page, of a constant in a file, as other threads may be
+ * stopped.  The kernel has read it, so it is missing only if memory is short.
  */
 static int
 timeout_read_time(const struct target *t, raddr at, enum timeout_form form, uint64_t *ret_ns)
@@ -154,9 +153,9 @@ read_timeout(const struct target *t, const struct os_syscall *s, uint64_t *ret_n
 /* ---- before the stop ---- */
 
 /*
- * Stopped once before, by whomever, a call is continued as restart_syscall, with its first
- * arguments still in the registers.  One call of those that are is poll(), and one without a
- * timeout can be made again.
+ * True for a poll() without a timeout that was stopped before, by any tracer: the kernel continues
+ * it as restart_syscall, with the first arguments still in the registers. poll() is one of several
+ * such calls; without a timeout it can be made again.
  */
 static bool
 is_endless_poll(const struct target *t, pid_t tid, const struct os_syscall *s)
@@ -168,8 +167,8 @@ is_endless_poll(const struct target *t, pid_t tid, const struct os_syscall *s)
 		strstr(where.v, "poll");
 }
 
-/* The option that is the timeout of call NR on a socket; such a call fails with EINTR for any stop
- * (net/core/sock.h, sock_intr_errno()).  0: it has none. */
+/* Return the socket option that is the timeout of call NR; with such a timeout, any stop makes the
+ * call fail with EINTR (net/core/sock.h, sock_intr_errno()). 0: no option. */
 static int
 option_of(long nr)
 {
@@ -188,8 +187,8 @@ option_of(long nr)
 }
 
 /*
- * A copy of the socket that is descriptor NR, or -1.  Another thread may have put any file in its
- * place: that has no options of a socket.
+ * Return a copy of the socket with descriptor NR, or -1.  Another thread may have replaced it by
+ * any file, which then has no socket options.
  */
 static int
 copy_socket(const struct target *t, int nr)
@@ -203,7 +202,7 @@ copy_socket(const struct target *t, int nr)
 	return os_copy_fd(t, 0, nr, &e);
 }
 
-/* The timeout of the socket that S waits on, 0 if it has none or that is unknown. */
+/* Return the timeout of the socket that S waits on, 0 if unset or unknown. */
 static uint64_t
 socket_timeout(const struct target *t, const struct os_syscall *s)
 {
@@ -217,7 +216,7 @@ socket_timeout(const struct target *t, const struct os_syscall *s)
 	return (uint64_t)limit.tv_sec * SECOND_NS + (uint64_t)limit.tv_usec * 1000;
 }
 
-/* Whether a receive from the socket that is descriptor NR would wait; false if unknown. */
+/* True if a receive from the socket with descriptor NR would wait; false if unknown. */
 static bool
 is_empty(const struct target *t, int nr)
 {
@@ -256,8 +255,8 @@ timeout_look(struct timeout *w, const struct target *t, pid_t tid)
 /* ---- after the stop ---- */
 
 /*
- * Whether the thread is in this very call since before timeout_look(): it slept in it until it was
- * asked to stop.  False if that is unknown: each turn of an event loop makes the same call.
+ * True if the thread has been in the same call since before timeout_look(): it slept in it until it
+ * was asked to stop.  False if unknown: each turn of an event loop makes the same call.
  */
 static bool
 is_same_call(
@@ -268,7 +267,7 @@ is_same_call(
 		os_thread_has_slept(t, tid, &w->asleep, w->asked_ns);
 }
 
-/* The address of memory for a rest that no argument has room for: {0} if none. */
+/* Return the address of memory for a rest that fits into no argument: {0} if not available. */
 static raddr
 timeout_place_of(const struct target *t, pid_t tid, const struct arch_regs *r)
 {
@@ -287,10 +286,10 @@ timeout_place_of(const struct target *t, pid_t tid, const struct arch_regs *r)
 }
 
 /*
- * The record of a call that has been made again: when it is to end, and how often the thread had
- * slept by then.  If it has slept once more, it is still in that call; or in the next, if that one
- * did not have to sleep.  So the timeout must be the one that was written as well: the same
- * address, or a number of milliseconds that is not the caller's own.
+ * The record of a repeated call: the time when it must end, and the number of times the thread had
+ * slept by then.  If it has slept once more, it is still in that call; or in the next one, if the
+ * repeated call did not sleep.  So the timeout must match what was written, too: the same address,
+ * or a number of milliseconds that differs from the caller's own.
  */
 struct timeout_record {
 	uint64_t deadline_ns, nr_sleeps;
@@ -330,8 +329,8 @@ timeout_is_ours(const struct timeout *w, const struct os_syscall *s, const struc
 }
 
 /*
- * When the call is to end if it was made again: better than any sum, as the clocks of processors
- * stand still while the host of a virtual machine runs something else.
+ * Return the recorded end of a repeated call.  This is better than adding up, as the clocks of
+ * processors stop while the host of a virtual machine runs something else.
  */
 static bool
 is_recorded(const struct timeout *w, const struct target *t, const struct os_syscall *s,
@@ -368,8 +367,8 @@ timeout_record(const struct timeout *w, const struct target *t, pid_t tid)
 }
 
 /*
- * When the call is to end; 0 if that is not known.  A call that the thread was not seen in before
- * has begun since, or was about to end: where the kernel keeps what is left, it knows better.
+ * Return when the call must end; 0 if unknown.  A call that the thread was not seen in before has
+ * started since, or was about to end: if the kernel keeps the rest, its value is better.
  */
 static uint64_t
 deadline_of(const struct timeout *w, const struct target *t, pid_t tid, const struct os_syscall *s,
@@ -379,7 +378,7 @@ deadline_of(const struct timeout *w, const struct target *t, pid_t tid, const st
 	const uint64_t now = os_now_ns();
 	uint64_t ns = w->whole_ns, deadline_ns;
 
-	/* To this the kernel has written the rest when it broke off. */
+	/* The kernel wrote the rest here when it interrupted the call. */
 	if (restart != ARCH_FAILED_EINTR && c->rest_arg != NO_ARG && s->arg[c->rest_arg])
 		return timeout_read_time(t, (raddr){ s->arg[c->rest_arg] }, c->form, &ns) < 0
 			? 0
@@ -413,9 +412,9 @@ learn_deadline(struct timeout *w, const struct target *t, pid_t tid, const struc
 }
 
 /*
- * A recv() has the address of the record as its last argument, which the kernel ignores as there is
- * no address to return (net/socket.c, __sys_recvfrom()), and which libc sets to NULL: so another
- * call is recognised.
+ * Settle a call on a socket.  A recv() gets the address of the record as its last argument, which
+ * the kernel ignores, as no address is requested (net/socket.c, __sys_recvfrom()), and which libc
+ * sets to NULL: this identifies another call.
  */
 static void
 settle_socket(struct timeout *w, const struct target *t, pid_t tid, const struct os_syscall *s,
@@ -447,18 +446,19 @@ call_in(const struct arch_regs *r)
 }
 
 /*
- * Calls that fail with EINTR only if nothing was taken, given or begun.  Those on sockets do so
- * when the socket has a timeout (SO_RCVTIMEO, SO_SNDTIMEO); not connect(), which goes on by itself.
+ * Calls that fail with EINTR only if no data was transferred and no operation started.  Those on
+ * sockets do so if the socket has a timeout (SO_RCVTIMEO, SO_SNDTIMEO); not connect(), which
+ * continues in the background.
  */
 /* clang-format off */
 static const long repeatable[] = {
 	SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_accept, SYS_accept4,
 	SYS_write, SYS_writev, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_io_getevents,
 	SYS_epoll_pwait, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait,
-#ifdef SYS_epoll_wait	/* newer architectures leave it out */
+#ifdef SYS_epoll_wait	/* missing on newer architectures */
 	SYS_epoll_wait,
 #endif
-#ifdef SYS_io_uring_enter	/* newer than some libcs */
+#ifdef SYS_io_uring_enter	/* unknown to some libcs */
 	SYS_io_uring_enter,
 #endif
 #ifdef SYS_epoll_pwait2
@@ -476,7 +476,8 @@ timeout_is_repeatable(long nr)
 	return false;
 }
 
-/* The same of a call whose timeout could not be updated: it did nothing else. */
+/* True if call NR may be repeated even though memdiag could not update its timeout: it has no other
+ * effect. */
 static bool
 is_repeatable(long nr)
 {
@@ -485,7 +486,7 @@ is_repeatable(long nr)
 	return timeout_is_repeatable(nr) || (c && is_updated(c));
 }
 
-/* A call that only the kernel could continue. */
+/* Settle a call that only the kernel could continue. */
 static void
 settle_restarted(struct timeout *w, struct arch_regs *r)
 {
@@ -528,7 +529,7 @@ timeout_settle(struct timeout *w, const struct target *t, pid_t tid, struct arch
 		w->kind = learn_deadline(w, t, tid, &s, restart) ? TIMEOUT_KNOWN : TIMEOUT_UNKNOWN;
 	else if (restart == ARCH_RESTARTS_FROM_BLOCK && !call_of(s.nr))
 		w->kind = TIMEOUT_UNKNOWN;
-	/* The kernel knows the rest that is unknown here, unless the call has failed already. */
+	/* The kernel knows the rest, which is unknown here, unless the call has already failed. */
 	if (has_failed || (restart == ARCH_RESTARTS_FROM_BLOCK && w->kind != TIMEOUT_UNKNOWN))
 		arch_rewind(r, s.nr);
 	timeout_renew(w, t, r);
@@ -536,7 +537,8 @@ timeout_settle(struct timeout *w, const struct target *t, pid_t tid, struct arch
 }
 
 /*
- * The milliseconds in the argument and in the record, so that timeout_is_ours() finds them equal.
+ * Write the milliseconds to the argument and the record, so that timeout_is_ours() finds them
+ * equal.
  */
 static void
 renew_ms(const struct timeout *w, const struct target *t, uint64_t left_ns, struct arch_regs *r)
@@ -565,7 +567,7 @@ renew_time(const struct timeout *w, const struct target *t, uint64_t left_ns, st
 		arch_set_arg(r, w->arg, w->at.v);
 }
 
-/* Data that came before the end of the timeout is received: the call is made again for it. */
+/* Repeat the call if data arrived before the end of the timeout, to receive it. */
 static void
 renew_socket(const struct target *t, uint64_t left_ns, struct arch_regs *r)
 {

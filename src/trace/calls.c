@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4 /* 5.7+ */
+#define MREMAP_DONTUNMAP 4 /* since Linux 5.7 */
 #endif
 
 const char *const trace_call_names[] = { "mmap", "munmap", "mremap", "brk", "madvise", "shmat",
@@ -59,7 +59,8 @@ small_filter(enum trace_call call, uint64_t min_bytes, char *buf, size_t size)
 	return buf;
 }
 
-/* A kernel may name the length of madvise() "len_in"; size and advice are looked at here. */
+/* Return the filter.  A kernel may name madvise()'s length "len_in"; size and advice are compared
+ * here. */
 const char *
 trace_filter(enum trace_call call, uint64_t min_bytes, bool is_small, char *buf, size_t size)
 {
@@ -86,7 +87,7 @@ trace_error(enum trace_call call, uint64_t result)
 	return call != TRACE_BRK && result > (uint64_t)-4096 ? (int)-result : 0;
 }
 
-/* The NR_BYTES at START in whole pages; empty where that is no range. */
+/* Return the NR_BYTES at START, extended to whole pages; an empty range if they are invalid. */
 static struct trace_range
 calls_pages(uint64_t start, uint64_t nr_bytes, uint64_t page_bytes)
 {
@@ -106,13 +107,13 @@ static void
 calls_map(struct trace_effect *e, const uint64_t *arg, uint64_t result, uint64_t page_bytes)
 {
 	e->mapped = calls_pages(result, arg[1], page_bytes);
-	/* The call replaces an older mapping there, which only MAP_FIXED allows. */
+	/* The call replaces an older mapping at this address, which only MAP_FIXED allows. */
 	e->unmapped = e->mapped;
 }
 
 /*
- * Pages that move stay the ones of whom mapped them; what the mapping grows by is new.  A length of
- * 0 maps shared memory once more (mm/mremap.c).
+ * Compute the effect of mremap().  Moved pages keep their owner; growth is new.  A length of 0 maps
+ * shared memory once more (mm/mremap.c).
  */
 static void
 remap(struct trace_effect *e, const uint64_t *arg, uint64_t result, uint64_t page_bytes)
@@ -149,7 +150,7 @@ move_break(struct trace_effect *e, uint64_t result, uint64_t brk, uint64_t page_
 	e->bytes = calls_bytes_of(e->mapped) + calls_bytes_of(e->unmapped);
 }
 
-/* The address and the size that a person wants to see, of a call that failed, too. */
+/* Set the address and size to display, also for a failed call. */
 static void
 calls_describe(struct trace_effect *e, const struct trace_entry *c, uint64_t result)
 {

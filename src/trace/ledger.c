@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-/* Two pieces are equal if they overlap: those of a ledger never do. */
+/* Compare pieces; overlapping pieces count as equal, as those of a ledger never overlap. */
 static int
 ledger_compare(const void *a, const void *b)
 {
@@ -17,7 +17,7 @@ ledger_compare(const void *a, const void *b)
 	return x->end <= y->start ? -1 : x->start >= y->end;
 }
 
-/* Some piece that overlaps [START, END), NULL if none. */
+/* Return any piece that overlaps [START, END), or NULL. */
 static struct ledger_piece *
 ledger_find(const struct ledger *l, uint64_t start, uint64_t end)
 {
@@ -40,7 +40,7 @@ ledger_release(struct ledger *l)
 	*l = (struct ledger){ 0 };
 }
 
-/* Insert P, which is taken over. */
+/* Insert P; takes ownership of it. */
 static int
 ledger_insert(struct ledger *l, struct ledger_piece *p)
 {
@@ -61,8 +61,8 @@ remove_piece(struct ledger *l, struct ledger_piece *p)
 }
 
 /*
- * Join [START, END) with the pieces of OWNER that it touches: a heap grows upwards, and mmap()
- * places one mapping below the other.  False if it touches none.
+ * Join [START, END) with adjacent pieces of OWNER: a heap grows upwards, and mmap() places each
+ * mapping below the previous one.  Return false if no such piece exists.
  */
 static bool
 ledger_join(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner)
@@ -100,13 +100,13 @@ ledger_add(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner)
 	return ledger_insert(l, p);
 }
 
-/* Take [START, END), which is a part of P, from it. */
+/* Remove [START, END), which is a part of P, from it. */
 static int
 cut_piece(struct ledger *l, struct ledger_piece *p, uint64_t start, uint64_t end)
 {
 	const struct ledger_piece whole = *p;
 
-	/* Pieces keep their order, so what is left may stay where it is. */
+	/* The order of pieces does not change, so the rest keeps its place in the tree. */
 	if (start > whole.start) {
 		p->end = start;
 		return end < whole.end ? ledger_add(l, end, whole.end, whole.owner) : 0;

@@ -6,14 +6,14 @@
 
 #include "profile/allocators.h"
 
-/* NAME without the mark of glibc's own calls, which debug information has. */
+/* Return NAME without the prefix of glibc's internal calls, which debug information contains. */
 static const char *
 mallocs_plain_name(const char *name)
 {
 	return name + (strncmp(name, "__GI_", 5) == 0 ? 5 : 0);
 }
 
-/* Functions that make one of the calls that are traced, and nothing else, in libc's names. */
+/* True for libc's names of functions that only make a traced call. */
 static bool
 is_wrapper(const char *name)
 {
@@ -40,7 +40,7 @@ is_mallocs_name(const char *name)
 	return is_allocator(name) && !is_wrapper(name);
 }
 
-/* Whether TEST is true of a function of frame F. */
+/* True if TEST is true for a function of frame F. */
 static bool
 mallocs_has_name(
 	const struct profile *p, const struct profile_frame *f, bool (*test)(const char *name))
@@ -51,7 +51,7 @@ mallocs_has_name(
 	return false;
 }
 
-/* "" for code of no file. */
+/* Return the path of the frame's object; "" for anonymous code. */
 static const char *
 mallocs_path_of(const struct profile *p, const struct profile_frame *f)
 {

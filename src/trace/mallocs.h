@@ -1,6 +1,4 @@
-/*
- * mallocs: whether malloc itself asked for memory, or the program.
- */
+/* mallocs: determine whether malloc or the program requested memory. */
 #ifndef MEMDIAG_TRACE_MALLOCS_H
 #define MEMDIAG_TRACE_MALLOCS_H
 
@@ -10,13 +8,14 @@
 #include "profile/profile.h"
 
 /*
- * How many frames, from the inner end of STACK on, whose frames have their names, are malloc's: up
- * to the outermost function that hands out or takes back memory and is reached without leaving the
- * object that made the call, or the library that replaces malloc.  0: the program itself made it.
+ * Return the number of innermost frames of STACK that belong to malloc; its frames must have names.
+ * They reach up to the outermost function that allocates or frees memory and is reached without
+ * leaving the object that made the call, or the library that replaces malloc.  Returns 0 if the
+ * program itself made the call.
  */
 uint32_t trace_nr_mallocs(const struct profile *p, uint32_t stack);
 
-/* Whether the innermost frame is a function of libc that makes the call for anybody. */
+/* True if the innermost frame is a libc function that makes the call for any caller. */
 bool trace_begins_with_wrapper(const struct profile *p, uint32_t stack);
 
 #endif

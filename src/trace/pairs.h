@@ -1,6 +1,4 @@
-/*
- * pairs: calls that threads have entered, until they return.
- */
+/* pairs: calls that threads have entered, kept until they return. */
 #ifndef MEMDIAG_TRACE_PAIRS_H
 #define MEMDIAG_TRACE_PAIRS_H
 
@@ -16,39 +14,38 @@ struct trace_program;
 /* A call that has not returned yet. */
 struct trace_pending {
 	pid_t tid;
-	uint32_t generation; /* of the event that has reported it */
+	uint32_t generation; /* of the event that reported it */
 	struct trace_program *program;
 	struct trace_entry entry;
 	uint32_t stack;
 	uint64_t time_ns;
-	const char *file; /* that it has mapped so far; borrowed, NULL if none is known */
+	const char *file; /* the file that it has mapped so far; borrowed, NULL if unknown */
 };
 
-/* Zeroed it is empty. */
+/* Empty if zeroed. */
 struct trace_pairs {
-	void *root; /* of tsearch(3): by TID */
+	void *root; /* from tsearch(3), by TID */
 	size_t nr;
 };
 
 void trace_pairs_release(struct trace_pairs *p);
 
 /*
- * Thread P->tid has entered the call *P.  *RET_LOST: it was in another one, whose return was not
- * seen.  0, or -1 for lack of memory.
+ * Record that thread P->tid has entered the call *P.  *RET_LOST is set if the thread was in another
+ * call whose return was not seen.  Returns 0, or -1 without memory.
  */
 int trace_pairs_enter(struct trace_pairs *pairs, const struct trace_pending *p, bool *ret_lost);
 
 /*
- * Whether the thread of P is in that very call already, as an event of another generation has
- * reported it.
+ * True if the thread of P is already in this call, as reported by an event of another generation.
  */
 bool trace_pairs_has(const struct trace_pairs *pairs, const struct trace_pending *p);
 
-/* The call that thread TID is in, to be changed; NULL if that was not seen. */
+/* Return the call that thread TID is in, for changes; NULL if its entry was not seen. */
 struct trace_pending *trace_pairs_find(const struct trace_pairs *pairs, pid_t tid);
 
-/* Thread TID has returned from CALL, or from any with TRACE_NR_CALLS: *RET is what it had entered.
- * False if that was not seen. */
+/* Record that thread TID has returned from CALL, or with TRACE_NR_CALLS from any call: *RET is the
+ * entered call.  Return false if the entry was not seen. */
 bool trace_pairs_leave(
 	struct trace_pairs *pairs, pid_t tid, enum trace_call call, struct trace_pending *ret);
 

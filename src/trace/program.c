@@ -20,8 +20,8 @@
 #include "trace/mallocs.h"
 
 /*
- * Compilers of code map memory all the time, and reading 100,000 mappings takes a while: what such
- * code asks for costs at most this share of our time.
+ * Compilers of code map memory frequently, and reading 100,000 mappings takes a while: rereading
+ * for such code may take at most this share of memdiag's time.
  */
 #define REREAD_SHARE 50
 
@@ -51,7 +51,7 @@ trace_program_new(pid_t pid)
 
 /* ---- reading the process ---- */
 
-/* Whether A and B are the same list; images that were known are shared. */
+/* True if A and B are the same list; known images are shared. */
 static bool
 are_same_objects(const struct objects *a, const struct objects *b)
 {
@@ -62,8 +62,8 @@ are_same_objects(const struct objects *a, const struct objects *b)
 }
 
 /*
- * The list of mappings is that of the program that runs now, whose records may not have come yet.
- * The file of the memory stays with the program for which it was opened.
+ * Check that the list of mappings belongs to P and not to a program executed since, whose records
+ * may be pending.  The memory file stays bound to the program for which it was opened.
  */
 static int
 check_still_runs(const struct trace_program *p, struct err *e)
@@ -89,8 +89,8 @@ program_read_process(struct trace_program *p, struct err *e)
 	}
 	is_same = are_same_objects(&p->process.objects, &fresh.objects);
 	/*
-	 * A walker knows the rules of what it has walked through: it stays while its objects do,
-	 * and not longer, as its table has a place for each.
+	 * A walker keeps the rules of code it has walked through.  Keep it until the objects
+	 * change: its table has an entry for each.
 	 */
 	if (!is_same) {
 		walker_free(p->walker);
@@ -130,7 +130,8 @@ executable_of(const struct process *process)
 	return NULL;
 }
 
-/* A child has the program of its parent at the same addresses, until it executes another one. */
+/* True if the process still runs its parent's program: a child has it at the same addresses until
+ * it executes another one. */
 static bool
 is_program_of(const struct process *process, const struct process *parent)
 {
@@ -143,8 +144,8 @@ is_program_of(const struct process *process, const struct process *parent)
 }
 
 /*
- * Its records come up to 100 ms after it has made them: what /proc has by now may be another
- * program, which it has executed since.
+ * Check that /proc still shows the program of the records, which arrive up to 100 ms after the
+ * events: the process may have executed another program since.
  */
 static int
 check_is_it(const struct trace_program *p, struct err *e)
@@ -192,7 +193,7 @@ program_read_program(struct trace_program *p, struct err *e)
 	return open_symbols(p, &p->live, e);
 }
 
-/* Its files, unless another program needs them; then they go with that. */
+/* Close the program's files, unless another program needs them, which then closes them. */
 static void
 release_process(struct trace_program *p)
 {
@@ -230,7 +231,7 @@ leave_origin(struct trace_program *p)
 		release_process(origin);
 }
 
-/* Walk and name its stacks as those of the program it was forked from. */
+/* Walk and name the stacks of P as those of the program it was forked from. */
 static bool
 become_late(struct trace_program *p)
 {
@@ -308,7 +309,7 @@ trace_program_mapped(struct trace_program *p, raddr start, bool has_file)
 	p->has_new_code |= !has_file;
 }
 
-/* Read again what is mapped, if that may matter for a stack. */
+/* Read the mappings again if this may matter for a stack. */
 static void
 refresh(struct trace_program *p)
 {
@@ -318,7 +319,7 @@ refresh(struct trace_program *p)
 
 	if (!p->is_stale && !is_due)
 		return;
-	/* Where it has ended or executes another program, what was read before is right. */
+	/* If the process has ended or executes another program, the earlier data remains valid. */
 	if (trace_program_read(p, &e) < 0)
 		p->is_stale = p->has_new_code = false;
 }
@@ -345,7 +346,7 @@ program_walk(struct trace_program *p, const struct perf_record *r, struct stack 
 	stack_walk_far(from->walker, &source, ret);
 	/*
 	 * The entry of glibc's ld.so has no unwind table (RTLD_START, sysdeps/x86_64/dl-machine.h):
-	 * the frame whose stack pointer is that of the first instruction has no caller.
+	 * the frame with the stack pointer of the first instruction has no caller.
 	 */
 	if (ret->nr && !ret->is_cut && from->first_sp.v &&
 		ret->frame[ret->nr - 1].sp.v == from->first_sp.v)

@@ -9,11 +9,12 @@
 #include "os/pids.h"
 #include "os/ptrace.h"
 
-/* A thread is in its process so long after it got its number, unless the machine stands still. */
+/* A thread appears in its process within this time after it got its number, unless the machine
+ * stalls. */
 #define AGE_NS UINT64_C(20000000)
-/* A filter takes some ten system calls of each CPU. */
+/* Setting a filter takes about ten system calls per CPU. */
 #define PAUSE_NS UINT64_C(1000000000)
-/* Events of others between two filters that are worth one. */
+/* Set another filter after this many events from other processes. */
 #define MANY 64
 
 void
@@ -40,7 +41,8 @@ trace_scope_look(struct trace_scope *s, uint64_t now_ns)
 	s->last_ns = now_ns;
 }
 
-/* How many numbers are given next, in turn, until those that a filter lets pass are used up. */
+/* Return how many of the next numbers, in the kernel's order, a filter lets pass before it must be
+ * replaced. */
 static pid_t
 nr_next(const struct trace_scope *s)
 {
@@ -73,13 +75,13 @@ scope_compare_pids(const void *a, const void *b)
 }
 
 /*
- * The MAX largest gaps between the NR sorted numbers, as the differences: all above *RET_GAP, and
- * *RET_TIES that are equal to it.
+ * Find the MAX largest gaps, as differences, between the NR sorted numbers: all gaps above
+ * *RET_GAP, and *RET_TIES gaps equal to it.
  */
 static void
 largest_gaps(const pid_t *tids, size_t nr, pid_t *ret_gap, size_t *ret_ties)
 {
-	pid_t largest[TRACE_SCOPE_RANGES - 1] = { 0 }; /* ascending */
+	pid_t largest[TRACE_SCOPE_RANGES - 1] = { 0 }; /* sorted in ascending order */
 	const size_t max = sizeof largest / sizeof *largest;
 
 	for (size_t i = 1; i < nr; i++) {
@@ -99,7 +101,8 @@ largest_gaps(const pid_t *tids, size_t nr, pid_t *ret_gap, size_t *ret_ties)
 		*ret_ties += largest[k] == largest[0];
 }
 
-/* The fewest numbers of others in at most TRACE_SCOPE_RANGES ranges: the largest gaps are left. */
+/* Cover the numbers with at most TRACE_SCOPE_RANGES ranges that contain the fewest other numbers,
+ * by excluding the largest gaps. */
 static void
 set_threads(struct trace_scope *s, pid_t *tids, size_t nr)
 {

@@ -14,19 +14,19 @@
 #include "maps/space.h"
 #include "os/pages.h"
 
-/* The state while the end of a program is looked at. */
+/* State for examining the end of a program. */
 struct settling {
 	struct trace_program *p;
 	const struct space *space;
-	size_t leaf; /* the next one, in the order of addresses */
+	size_t leaf; /* the next one, in address order */
 	struct os_pages *pages;
-	struct trace_sums *sums; /* that pages are counted for */
-	uint64_t resident_bytes; /* of what is being looked at */
+	struct trace_sums *sums; /* the sums that get the counted pages */
+	uint64_t resident_bytes; /* of the current range */
 	struct err *e;
 	int status;
 };
 
-/* ---- memory that was mapped ---- */
+/* ---- mapped memory ---- */
 
 static int
 settle_count_run(const struct os_page_run *run, void *arg)
@@ -43,7 +43,7 @@ settle_count_run(const struct os_page_run *run, void *arg)
 	return 0;
 }
 
-/* Add to what STACK has in the class of LEAF. */
+/* Add BYTES to STACK's total in the class of LEAF. */
 static int
 settle_add_class(struct trace_program *p, uint32_t stack, const struct leaf *leaf, uint64_t bytes,
 	uint64_t resident_bytes)
@@ -65,7 +65,7 @@ settle_add_class(struct trace_program *p, uint32_t stack, const struct leaf *lea
 	return 0;
 }
 
-/* The part [START, END) of a piece of STACK, which lies in LEAF. */
+/* Count the part [START, END) of a piece of STACK, which lies in LEAF. */
 static void
 settle_part(
 	struct settling *s, uint32_t stack, const struct leaf *leaf, uint64_t start, uint64_t end)
@@ -82,7 +82,7 @@ settle_part(
 		s->status = err_set(s->e, ENOMEM, "cannot add up what is left");
 }
 
-/* Pieces come in the order of addresses, as leaves are. */
+/* Count PIECE.  Pieces arrive in address order, as leaves do. */
 static void
 settle_piece(const struct ledger_piece *piece, void *arg)
 {
@@ -102,9 +102,9 @@ settle_piece(const struct ledger_piece *piece, void *arg)
 	}
 }
 
-/* ---- pages that were touched ---- */
+/* ---- touched pages ---- */
 
-/* A huge page, as one page fault maps it. */
+/* A huge page, as mapped by one page fault. */
 #define HUGE_BYTES (UINT64_C(2) << 20)
 
 static int
@@ -115,7 +115,7 @@ settle_by_address(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* The first page of a range. */
+/* Store the first page of a range. */
 static int
 first_run(const struct os_page_run *run, void *arg)
 {
@@ -124,8 +124,9 @@ first_run(const struct os_page_run *run, void *arg)
 }
 
 /*
- * Touch AT, a page of LEAF.  Where the page is a huge one now, and nobody else was seen to touch
- * that, it was mapped whole; else the kernel has made it of pages that were touched one by one.
+ * Count the touch of AT, a page of LEAF.  If the page is part of a huge page now, and no other
+ * touch of it was seen, the huge page was mapped at once; else the kernel built it from pages
+ * touched one by one.
  */
 static void
 settle_touch(struct settling *s, const struct leaf *leaf, const struct trace_touch *at,
@@ -158,7 +159,7 @@ is_in_one_huge_page(const struct trace_touch *a, const struct trace_touch *b)
 	return a->address / HUGE_BYTES == b->address / HUGE_BYTES;
 }
 
-/* Touches of what is not mapped any more have no class. */
+/* Count touched pages.  Touches of unmapped memory have no class. */
 static void
 settle_touches(struct settling *s)
 {
@@ -193,10 +194,10 @@ trace_settle(struct trace_program *p, struct err *e)
 
 	if (!p->is_open || trace_program_read(p, e) < 0)
 		return p->is_open ? -1 : err_set_kind(e, ERR_GONE, 0, "it has ended");
-	(void)process_find_arenas(&p->process, NULL, &ignored); /* noted in the process */
+	(void)process_find_arenas(&p->process, NULL, &ignored); /* recorded in the process */
 	if (space_read(&space, &p->target, &how, e) < 0)
 		return -1;
-	/* Where pages may not be counted, what is left is known nevertheless. */
+	/* If pages may not be counted, the remaining bytes are known nevertheless. */
 	if (os_pages_open(&pages, &p->target, OS_PAGES_AUTO, &ignored) == 0)
 		s.pages = pages;
 	p->knows_huge = os_pages_know_huge(pages);

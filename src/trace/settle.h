@@ -8,9 +8,9 @@
 #include "trace/program.h"
 
 /*
- * Find what is left of the memory that stacks of P have mapped, or of the pages that they
- * have touched, how much of it is resident, and in
- * which classes.  Nothing is stopped.  0, or -1 with E: the process cannot be read any more.
+ * Find the remaining part of the memory that stacks of P mapped, or of the pages they touched, its
+ * resident part, and its classes.  No thread is stopped.  Returns 0, or -1 with E if the process
+ * cannot be read any more.
  */
 int trace_settle(struct trace_program *p, struct err *e);
 

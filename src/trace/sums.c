@@ -22,9 +22,9 @@ sums_bytes_of(struct trace_range r)
 	return r.end - r.start;
 }
 
-/* ---- System V segments, whose sizes no argument says ---- */
+/* ---- System V segments, whose sizes are not in the arguments ---- */
 
-/* The segment at ADDRESS, NULL if none is known. */
+/* Return the segment at ADDRESS, NULL if unknown. */
 static struct trace_range *
 find_segment(struct trace_program *p, uint64_t address)
 {
@@ -34,7 +34,7 @@ find_segment(struct trace_program *p, uint64_t address)
 	return NULL;
 }
 
-/* munmap() and SHM_REMAP may have taken away an older segment that began at the same address. */
+/* munmap() and SHM_REMAP may have removed an older segment that began at the same address. */
 static int
 add_segment(struct trace_program *p, struct trace_range r, struct err *e)
 {
@@ -49,9 +49,9 @@ add_segment(struct trace_program *p, struct trace_range r, struct err *e)
 }
 
 /*
- * The mapping of segment ID that begins at ADDRESS, as it is now, with its pieces if a part was
- * protected: the kernel has ID as the inode of its file (ipc/shm.c, newseg()).  Empty if the
- * segment has been detached since, or another one is there.
+ * Return the present mapping of segment ID at ADDRESS, including the pieces it was split into if a
+ * part was protected: the kernel uses ID as the inode of its file (ipc/shm.c, newseg()).  Empty if
+ * the segment was detached since, or another one is mapped.
  */
 static struct trace_range
 mapped_segment(const struct regions *maps, uint64_t address, uint64_t id)
@@ -69,9 +69,9 @@ mapped_segment(const struct regions *maps, uint64_t address, uint64_t id)
 }
 
 /*
- * The segment that C has attached at ADDRESS, as the kernel has reported it.  If it has not, the
- * process may have detached it before it is read; the segment itself may be there.  Empty if it has
- * been removed as well.
+ * Return the segment that C attached at ADDRESS, as reported by the kernel.  Otherwise read the
+ * mapping; if the process has detached it, read the segment itself.  Empty if the segment was
+ * removed as well.
  */
 static struct trace_range
 sums_segment_at(struct trace_program *p, uint64_t address, const struct trace_entry *c)
@@ -92,7 +92,7 @@ sums_segment_at(struct trace_program *p, uint64_t address, const struct trace_en
 	return r;
 }
 
-/* Forget the segment at ADDRESS, and return it; empty if it is not known. */
+/* Forget the segment at ADDRESS, and return it; empty if unknown. */
 static struct trace_range
 sums_take_segment(struct trace_program *p, uint64_t address)
 {
@@ -132,7 +132,7 @@ trace_account_begin(struct trace_program *p, struct err *e)
 	struct os_stat stat;
 	struct err ignored;
 
-	/* A heap that is empty has no mapping. */
+	/* An empty heap has no mapping. */
 	if (os_stat(&p->target, &stat, &ignored) == 0)
 		p->brk = stat.start_brk.v;
 	for (size_t i = 0; i < maps->nr; i++) {
@@ -149,7 +149,7 @@ trace_account_begin(struct trace_program *p, struct err *e)
 
 /* ---- sums ---- */
 
-/* Memory of a stack was taken away. */
+/* Record that memory of a stack was removed. */
 static void
 sums_free_piece(const struct ledger_piece *piece, void *arg)
 {
@@ -158,7 +158,7 @@ sums_free_piece(const struct ledger_piece *piece, void *arg)
 	p->stacks.v[piece->owner].sums.freed_bytes += piece->end - piece->start;
 }
 
-/* Memory that moves replaces what is where it goes. */
+/* Moved memory replaces the memory at its destination. */
 static int
 sums_apply(struct trace_program *p, const struct trace_effect *f, uint32_t stack)
 {
@@ -205,7 +205,8 @@ trace_account_fault(struct trace_program *p, uint64_t address, uint32_t stack, u
 	return 0;
 }
 
-/* Calls whose size is known only when they return: the kernel has not compared it. */
+/* True if the call is too small, for calls whose size is known only when they return: the kernel
+ * did not compare it. */
 static bool
 is_too_small(const struct trace_entry *c, const struct trace_effect *f, uint64_t min_bytes)
 {

@@ -24,20 +24,20 @@
 #include "trace/sources.h"
 #include "trace/sums.h"
 
-/* How long an event waits for being shown, at most. */
+/* Longest time until an event is shown. */
 #define ROUND_NS UINT64_C(100000000)
 /*
- * A program that was started may end soon, and its stacks are walked only if it was read before:
- * while it is as young as YOUNG_NS its events do not wait.
+ * A started program may end soon, and its stacks are walked only if it was read before: while it is
+ * younger than YOUNG_NS its events do not wait.
  */
 #define YOUNG_NS UINT64_C(1000000000)
 #define YOUNG_ROUND_NS UINT64_C(1000000)
-/* Processes that are read at the same time: each has files open. */
+/* Limit of processes open at the same time: each has files open. */
 #define MAX_OPEN 64
-/* Threads that are listed for the filter of the kernel. */
+/* Limit of threads listed for the kernel filter. */
 #define MAX_THREADS 65536
 
-/* ---- the processes that are followed ---- */
+/* ---- followed processes ---- */
 
 struct trace_tracing {
 	struct trace *trace;
@@ -49,16 +49,16 @@ struct trace_tracing {
 	struct trace_pairs pairs;
 	struct stack *stack;
 	uint64_t begin_ns;
-	unsigned int nr_rounds; /* since filters were set: perf_narrow() */
-	void *files;		/* names, of tsearch(3) */
-	bool awaits_program;	/* the process is not yet what is to be traced */
-	bool is_enough; /* nobody reads what is shown, or memdiag was asked to end meanwhile */
+	unsigned int nr_rounds; /* since the filters were set: perf_narrow() */
+	void *files;		/* names, from tsearch(3) */
+	bool awaits_program;	/* the process does not run the program to trace yet */
+	bool is_enough; /* the reader has closed the pipe, or memdiag was asked to end meanwhile */
 	struct {
-		struct trace_program **v; /* of processes that run: owned by the trace */
+		struct trace_program **v; /* of running processes: owned by the trace */
 		size_t nr, room;
 	} running;
 	struct {
-		struct trace_event *v; /* to be shown */
+		struct trace_event *v; /* not yet shown */
 		size_t nr, room;
 	} events;
 };
@@ -97,7 +97,8 @@ add_program(struct trace_tracing *t, pid_t pid, struct err *e)
 	return *running = p;
 }
 
-/* The process of P has ended or executes another program: what is known of P is all. */
+/* Finish P, whose process has ended or executes another program: nothing more will be known of
+ * it. */
 static int
 end_program(struct trace_tracing *t, struct trace_program *p, struct err *e)
 {
@@ -137,7 +138,7 @@ trace_enter(struct trace_tracing *t, const struct perf_record *r, const struct t
 		return 0;
 	memcpy(pending.entry.arg, (const char *)r->raw + s->offset, bytes);
 	if (trace_pairs_has(&t->pairs, &pending))
-		return 0; /* it was reported by the events that these have replaced */
+		return 0; /* already reported by the events that these replace */
 	if (!s->is_small) {
 		if (trace_program_stack(p, r, t->stack, &pending.stack, e) < 0)
 			return -1;
@@ -149,14 +150,14 @@ trace_enter(struct trace_tracing *t, const struct perf_record *r, const struct t
 	return 0;
 }
 
-/* Whether a call that has done EFFECT is one of those asked for. */
+/* True if a call with the effect EFFECT was requested. */
 static bool
 trace_is_wanted(const struct trace_tracing *t, const struct trace_pending *p,
 	const struct trace_effect *effect)
 {
 	if (p->stack == TRACE_NO_STACK)
 		return false;
-	/* The size of these is known only now; brk(0) asks for the break. */
+	/* The sizes of these calls are known only now; brk(0) asks for the break. */
 	if (p->entry.call == TRACE_BRK)
 		return effect->bytes && effect->bytes >= t->options->min_bytes;
 	if (p->entry.call == TRACE_SHMAT || p->entry.call == TRACE_SHMDT)
@@ -197,7 +198,7 @@ trace_add_event(struct trace_tracing *t, const struct trace_pending *p,
 	return 0;
 }
 
-/* One round may bring more events than are wanted. */
+/* One round may bring more events than requested. */
 static bool
 has_all_events(const struct trace_tracing *t)
 {
@@ -215,10 +216,10 @@ trace_leave(struct trace_tracing *t, const struct perf_record *r, const struct t
 	if (s->offset + sizeof result > r->raw_bytes)
 		return 0;
 	memcpy(&result, (const char *)r->raw + s->offset, sizeof result);
-	/* Calls that the filter left out return, too. */
+	/* Calls excluded by the filter return, too. */
 	if (!trace_pairs_leave(&t->pairs, r->tid, s->call, &pending) || pending.program != p)
 		return 0;
-	/* The other calls may still take away memory of those that are wanted. */
+	/* The other calls may still remove memory of the requested ones. */
 	if (has_all_events(t))
 		pending.stack = TRACE_NO_STACK;
 	if (trace_account(p, &pending.entry, result, pending.stack, t->options->min_bytes, &effect,
@@ -262,7 +263,8 @@ trace_take_event(struct trace_tracing *t, const struct perf_record *r, struct er
 	return s->is_return ? trace_leave(t, r, s, p, e) : trace_enter(t, r, s, p, e);
 }
 
-/* The kernel has given the number of a new thread not in turn, and does not report its events. */
+/* End the scope: the kernel numbered a new thread out of sequence, and does not report its
+ * events. */
 static void
 leave_scope(struct trace_tracing *t)
 {
@@ -270,7 +272,7 @@ leave_scope(struct trace_tracing *t)
 	t->scope.is_wrong = true;
 }
 
-/* A child goes on with the heap of its parent. */
+/* Follow a fork: a child keeps the heap of its parent. */
 static int
 trace_follow(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
@@ -281,7 +283,7 @@ trace_follow(struct trace_tracing *t, const struct perf_record *r, struct err *e
 		leave_scope(t);
 	if (r->pid == r->parent)
 		return 0;
-	if (child && end_program(t, child, e) < 0) /* the number is used again */
+	if (child && end_program(t, child, e) < 0) /* the number is reused */
 		return -1;
 	if (!t->options->follow_children || !parent)
 		return 0;
@@ -301,7 +303,7 @@ execute(struct trace_tracing *t, struct trace_program *p, struct err *e)
 	if (end_program(t, p, e) < 0)
 		return -1;
 	if (t->awaits_program) {
-		/* It was memdiag's, and the only one. */
+		/* P was memdiag before it executed the program, and the only one. */
 		t->awaits_program = false;
 		trace_program_free(p);
 		t->trace->programs.nr = 0;
@@ -309,7 +311,8 @@ execute(struct trace_tracing *t, struct trace_program *p, struct err *e)
 	return add_program(t, pid, e) ? 0 : -1;
 }
 
-/* Records of other threads may come after that of any thread, also of the leader: end_ended(). */
+/* Record the end of a thread.  Records of other threads may follow that of any thread, even the
+ * leader: end_ended(). */
 static void
 trace_end_thread(struct trace_tracing *t, const struct perf_record *r)
 {
@@ -327,7 +330,7 @@ trace_by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* NAME, which lives as long as the trace; NULL for lack of memory. */
+/* Return NAME with the lifetime of the trace; NULL without memory. */
 static const char *
 keep_name(struct trace_tracing *t, const char *name)
 {
@@ -343,7 +346,7 @@ keep_name(struct trace_tracing *t, const char *name)
 	return copy;
 }
 
-/* The kernel reports a mapping while its thread is in the call that makes it. */
+/* Record a mapping, which the kernel reports while its thread is still in the call. */
 static int
 trace_map(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 {
@@ -369,7 +372,7 @@ trace_lose(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 
 	if (!t->options->show)
 		return 0;
-	/* Several without a call between them are one. */
+	/* Merge losses without a call between them. */
 	if (t->events.nr && t->events.v[t->events.nr - 1].nr_lost) {
 		t->events.v[t->events.nr - 1].nr_lost += r->nr_lost;
 		return 0;
@@ -401,19 +404,19 @@ trace_take(struct trace_tracing *t, const struct perf_record *r, struct err *e)
 	case PERF_MAPPED:
 		return trace_map(t, r, e);
 	case PERF_LOST:
-		return trace_lose(t, r, e); /* perf counts them */
+		return trace_lose(t, r, e); /* counted by perf */
 	}
 	return 0;
 }
 
-/* ---- the threads that are reported ---- */
+/* ---- reported threads ---- */
 
 struct trace_tids {
 	pid_t *v;
 	size_t nr, room;
 };
 
-/* The threads of TARGET, added to TIDS.  -1: they cannot be listed now. */
+/* Add the threads of TARGET to TIDS.  Return -1 if they cannot be listed now. */
 static int
 trace_add_threads(struct trace_tids *tids, const struct target *target)
 {
@@ -429,7 +432,7 @@ trace_add_threads(struct trace_tids *tids, const struct target *target)
 	return 0;
 }
 
-/* Before the first program is known, those of the target. */
+/* List the threads of all programs, or of the target before the first program is known. */
 static int
 list_threads(const struct trace_tracing *t, struct trace_tids *tids)
 {
@@ -446,8 +449,8 @@ list_threads(const struct trace_tracing *t, struct trace_tids *tids)
 }
 
 /*
- * A list that is read in several parts may lack threads, if others end meanwhile: it is read until
- * it comes twice the same.
+ * List the threads until two lists are equal: a list read in several parts may lack threads if
+ * others end meanwhile.
  */
 static int
 list_threads_surely(const struct trace_tracing *t, struct trace_tids *ret)
@@ -470,7 +473,7 @@ list_threads_surely(const struct trace_tracing *t, struct trace_tids *ret)
 	return status;
 }
 
-/* The filters of all sources for the threads that there are now. */
+/* Set the filters of all sources for the existing threads. */
 static void
 set_scope(struct trace_tracing *t, struct trace_scope *scope)
 {
@@ -484,7 +487,7 @@ set_scope(struct trace_tracing *t, struct trace_scope *scope)
 	trace_sources_set(&t->sources, scope);
 }
 
-/* Have the kernel report no more of other processes than it must, when that is worth it. */
+/* Reduce the reports on other processes to the minimum, when worthwhile. */
 static void
 narrow(struct trace_tracing *t)
 {
@@ -508,7 +511,7 @@ narrow(struct trace_tracing *t)
 	t->trace->nr_lost_threads += must;
 }
 
-/* Page faults have no filters, and are reported of all processes. */
+/* Begin the scope.  Page faults have no filters, so they are reported for all processes. */
 static void
 begin_scope(struct trace_tracing *t)
 {
@@ -523,8 +526,8 @@ begin_scope(struct trace_tracing *t)
 /* ---- rounds ---- */
 
 /*
- * Let go of processes that have ended.  Their last records come in the next two rounds: each gives
- * all that was written before the one before it (perf_wait()).
+ * Release ended processes.  Their last records arrive within the next two rounds: each round
+ * delivers everything written before the previous round (perf_wait()).
  */
 static int
 end_ended(struct trace_tracing *t, struct err *e)
@@ -539,7 +542,7 @@ end_ended(struct trace_tracing *t, struct err *e)
 	return 0;
 }
 
-/* All that has come: sums first, then names, then to the user. */
+/* Process all new records: first sums, then names, then output. */
 static int
 take_all(struct trace_tracing *t, struct err *e)
 {
@@ -593,7 +596,7 @@ trace_rss_of(const struct target *t)
 	return os_status(t, t->mem_tid, &s, &ignored) == 0 ? s.vm_rss_bytes : 0;
 }
 
-/* Settle the processes that still run, and let them go. */
+/* Settle the running processes, and release them. */
 static int
 trace_finish(struct trace_tracing *t, struct err *e)
 {
@@ -607,7 +610,7 @@ trace_finish(struct trace_tracing *t, struct err *e)
 		struct trace_program *p = t->running.v[i];
 
 		p->is_over = trace_program_has_ended(p);
-		(void)trace_settle(p, &ignored); /* it ends just now: nothing is left */
+		(void)trace_settle(p, &ignored); /* it is just ending: nothing remains */
 		if (trace_program_close(p, e) < 0)
 			return -1;
 	}
@@ -687,7 +690,7 @@ trace_run(struct trace *trace, struct target *target, const struct trace_options
 void
 trace_release(struct trace *trace)
 {
-	/* A child comes after its origin. */
+	/* Go backwards: a child comes after its origin. */
 	for (size_t i = trace->programs.nr; i-- > 0;)
 		trace_program_free(trace->programs.v[i]);
 	free(trace->programs.v);

@@ -1,7 +1,7 @@
 /*
- * trace: the system calls of a process that take memory and give it back, or its page faults, with
- * the stacks that they came from, while they happen.  The process is never stopped: the kernel
- * copies the stack of the thread, and all else is done here, later.
+ * trace: the system calls of a process that allocate and release memory, or its page faults, with
+ * their stacks, while they happen.  The process is never stopped: the kernel copies the thread's
+ * stack, and memdiag evaluates it later.
  */
 #ifndef MEMDIAG_TRACE_TRACE_H
 #define MEMDIAG_TRACE_TRACE_H
@@ -14,50 +14,51 @@
 #include "os/os.h"
 #include "trace/program.h"
 
-/* A call that has returned, or if NR_LOST is not 0 records that were lost, and nothing else. */
+/* A call that has returned; or if NR_LOST is not 0, only a number of lost records. */
 struct trace_event {
 	uint64_t nr_lost;
 	struct trace_program *program;
 	pid_t tid;
-	uint64_t time_ns; /* when it was entered, from the beginning of the trace on */
+	uint64_t time_ns; /* time of its entry, since the start of the trace */
 	enum trace_call call;
 	uint64_t address, bytes;
-	bool is_reserve;      /* mmap() of memory that may not be accessed yet */
-	bool gives_back;      /* it takes memory from the process */
+	bool is_reserve;      /* mmap() of inaccessible memory */
+	bool gives_back;      /* it removes memory from the process */
 	bool is_size_unknown; /* of shmat() or shmdt() */
 	int error;	      /* the call failed */
 	struct trace_entry entry;
 	uint64_t result;
-	const char *file; /* that was mapped, with has_files; NULL if none, or not known */
-	uint32_t stack;	  /* of the program */
+	const char *file; /* the mapped file, with has_files; NULL without a file, or if unknown */
+	uint32_t stack;	  /* in the program */
 };
 
 struct trace_options {
-	bool call[TRACE_NR_CALLS]; /* which are wanted */
+	bool call[TRACE_NR_CALLS]; /* requested calls */
 	uint64_t min_bytes;
 	bool follow_children;
-	bool has_files; /* events name what they have mapped; takes a record for each mapping */
-	bool may_mount; /* tracefs, if it is not */
-	/* page faults instead of calls, one for so many */
+	bool has_files; /* events name the mapped file; takes a record for each mapping */
+	bool may_mount; /* tracefs, if it is not mounted */
+	/* page faults instead of calls, one sample per this many faults */
 	bool faults;
 	uint64_t period;
-	uint64_t duration_ns; /* 0: until the process or memdiag is asked to end */
-	uint64_t max_events;  /* 0: any number */
+	uint64_t duration_ns; /* 0: until the process ends or memdiag is asked to end */
+	uint64_t max_events;  /* 0: unlimited */
 	size_t stack_bytes, ring_bytes;
 	/*
-	 * Called when events are reported from now on: 0, or -1 with E.  NULL: no such function.
-	 * If it STARTS_PROGRAM the process executes another program then, and nothing that it did
-	 * before is of interest.
+	 * Called when events are reported from now on; returns 0, or -1 with E.  May be NULL.  With
+	 * STARTS_PROGRAM the process then executes another program, and its earlier events are
+	 * ignored.
 	 */
 	int (*begun)(void *arg, struct err *e);
 	bool starts_program;
 	/*
-	 * Called for each event, in their order, when its stack has names: 0, or -1 with E.  NULL:
-	 * not.
+	 * Called for each event in order, once its stack has names; returns 0, or -1 with E.  May
+	 * be NULL.
 	 */
 	int (*show)(const struct trace_event *event, void *arg, struct err *e);
 	/*
-	 * Called when those that have come were shown: 1 where it is enough, -1 with E.  NULL: not.
+	 * Called after the new events were shown; returns 1 to end the trace, -1 with E.  May be
+	 * NULL.
 	 */
 	int (*flush)(void *arg, struct err *e);
 	void *arg;
@@ -72,23 +73,24 @@ enum trace_why {
 
 struct trace {
 	struct {
-		struct trace_program **v; /* the first is the program of the target */
+		struct trace_program **v; /* the first is the target's program */
 		size_t nr, room;
 	} programs;
 	enum trace_why why;
 	uint64_t duration_ns;
-	uint64_t nr_events;			/* of the processes that were traced */
-	uint64_t nr_lost;			/* records of all processes: the buffer was full */
-	uint64_t nr_lost_threads;		/* whose events may not have been reported */
-	uint64_t nr_unpaired;			/* calls whose beginning or return was lost */
-	uint64_t nr_cut, nr_broken, nr_unknown; /* events by the ends of their stacks */
-	/* RSS of the target; 0: not known */
+	uint64_t nr_events;			/* of the traced processes */
+	uint64_t nr_lost;			/* records of all processes, because the buffer was
+						 * full */
+	uint64_t nr_lost_threads;		/* threads whose events may be missing */
+	uint64_t nr_unpaired;			/* calls whose entry or return was lost */
+	uint64_t nr_cut, nr_broken, nr_unknown; /* events by the state of their stacks' ends */
+	/* RSS of the target; 0: unknown */
 	uint64_t rss_before_bytes, rss_after_bytes;
 };
 
 /*
- * Trace T.  SIGINT, SIGTERM and SIGHUP end it.  TRACE must be zeroed; the caller releases it,
- * whatever is returned.  0, or -1 with E: ERR_PERMISSION where the kernel does not let us.
+ * Trace T until SIGINT, SIGTERM or SIGHUP, or another end.  TRACE must be zeroed; the caller
+ * releases it, even on failure.  Returns 0, or -1 with E: ERR_PERMISSION if the kernel denies it.
  */
 int trace_run(struct trace *trace, struct target *t, const struct trace_options *o, struct err *e);
 void trace_release(struct trace *trace);

@@ -32,7 +32,7 @@ values_add_types(struct profile *p, bool faults, struct err *e)
 
 /* ---- values ---- */
 
-/* A process that has ended has nothing left. */
+/* Compute the values; an ended process has no remaining memory. */
 static void
 trace_values_of(int64_t *ret, const struct trace_sums *s, bool faults)
 {

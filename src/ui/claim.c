@@ -14,10 +14,7 @@ ui_claim(const struct target *t, const struct ui_options *opt, struct err *e)
 	if (e->kind != ERR_NO_SAFE_POINT)
 		return -1;
 	ui_note(opt, "%s: waiting for it to finish", e->msg);
-	/*
-	 * Less than all of it: the alarm of deadline_set() must not come first, and hide the
-	 * reason.
-	 */
+	/* Use only a part: the alarm of deadline_set() must not come first and hide the reason. */
 	if (target_claim(t, opt->timeout_ns / 2, e) == 0)
 		return 0;
 	return e->kind == ERR_NO_SAFE_POINT ? err_hint(e, "Nothing was changed") : -1;

@@ -13,7 +13,7 @@
 #include "ui/exit.h"
 #include "ui/progress.h"
 
-/* After this time another thread ends the process. */
+/* After this additional time, another thread ends the process. */
 #define GRACE_NS UINT64_C(1000000000)
 
 static _Atomic uint64_t end_ns;
@@ -37,9 +37,9 @@ deadline_give_up(int sig)
 }
 
 /*
- * A thread that waits for a file system runs no handler, and with a signal pending that has one,
- * SIGTERM does not end it either (kernel/signal.c, wants_signal()): exit_group() of another thread
- * does.
+ * End memdiag even if its thread is stuck.  A thread that waits for a file system runs no handler,
+ * and while a signal with a handler is pending, SIGTERM does not end it either (kernel/signal.c,
+ * wants_signal()): exit_group() in another thread does.
  */
 static void *
 watch(void *arg)
@@ -49,7 +49,7 @@ watch(void *arg)
 
 		if (now_ns < end_ns + GRACE_NS)
 			os_sleep_ns(end_ns + GRACE_NS - now_ns);
-		/* it is asked to end, and lets all threads go first, or os_trace() ends it */
+		/* it ends itself after letting all threads go, or os_trace() ends it */
 		else if (os_is_tracing())
 			os_sleep_ns(GRACE_NS / 10);
 		else

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The greatest that json_int_t holds. */
+/* The largest value of json_int_t. */
 #define NUMBER_MAX INT64_MAX
 
 json_t *
@@ -49,7 +49,7 @@ ui_json_number(uint64_t n)
 	return json_integer(n < NUMBER_MAX ? (json_int_t)n : NUMBER_MAX);
 }
 
-/* The members of "target". */
+/* Return the members of "target". */
 static json_t *
 target_of(const struct target *t)
 {
@@ -63,7 +63,7 @@ target_of(const struct target *t)
 	return target;
 }
 
-/* "process": how large T is now; null if it has ended, or its core file lacks that. */
+/* Return "process": T's present size; null if it has ended, or if its core file lacks it. */
 static json_t *
 process_of(const struct target *t)
 {
@@ -106,7 +106,7 @@ ui_json_warn(json_t *document, bool is_partial, const char *fmt, ...)
 		json_object_set_new(document, "partial", json_true());
 }
 
-/* Whether ui_json_number() has cut a number anywhere in V. */
+/* True if ui_json_number() has limited a number anywhere in V. */
 static bool
 has_cut(json_t *v)
 {
@@ -121,7 +121,8 @@ has_cut(json_t *v)
 	return false;
 }
 
-/* Behind the bracket of the empty array KEY in TEXT.  No string has a quote that is not escaped. */
+/* Return the position after the bracket of the empty array KEY in TEXT.  Quotes within strings are
+ * always escaped. */
 static char *
 find_array(char *text, const char *key)
 {
@@ -133,7 +134,8 @@ find_array(char *text, const char *key)
 }
 
 /*
- * Write V to F in one go: jansson itself writes every comma alone.  TEXT is room to be used again.
+ * Write V to F in one call: jansson itself writes every comma separately.  TEXT is a reusable
+ * buffer.
  */
 static int
 print_compact(const json_t *v, FILE *f, struct text *text)
@@ -174,7 +176,7 @@ ui_json_print_with(json_t *document, const char *key, json_t *(*next)(void *arg)
 		json_decref(row);
 	}
 	fprintf(o->f, "%s%s\n", before[0] == ',' ? "\n    " : "", rest);
-	/* ui_output_close() reports errors of writing. */
+	/* ui_output_close() reports write errors. */
 	return failed ? err_set(e, ENOMEM, "cannot write JSON") : 0;
 }
 
@@ -192,7 +194,7 @@ ui_json_print(json_t *document, struct ui_output *o, struct err *e)
 
 	if (!text)
 		return err_set(e, ENOMEM, "cannot write JSON");
-	/* ui_output_close() reports errors of writing. */
+	/* ui_output_close() reports write errors. */
 	fprintf(o->f, "%s\n", text);
 	return 0;
 }

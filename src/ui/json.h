@@ -17,10 +17,10 @@ struct target;
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 /*
- * The envelope every --json output has:
+ * Return the envelope of every --json output:
  * {"schema":"memdiag.NAME/1","memdiag":VERSION,"generated_at":...,"target":{...},"process":{...},
  *  "data":{},"verdicts":[],"warnings":[],"partial":false}.  T may be NULL.
- * NULL when there is no memory.
+ * Returns NULL if memory is exhausted.
  * Sizes are integers named *_bytes, durations *_ns; addresses are "0x..." strings. doc/json.md
  * lists every member, and tests/live/json.sh compares the list with real output.
  */
@@ -28,26 +28,25 @@ json_t *ui_json_new(const char *name, const struct target *t);
 /* Append a warning and, with IS_PARTIAL, set "partial". */
 void ui_json_warn(json_t *document, bool is_partial, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* A name of untrusted bytes: made valid UTF-8 as text_escape() does. */
+/* Return a name of untrusted bytes, made valid UTF-8 as in text_escape(). */
 json_t *ui_json_string(const char *s);
 /*
- * A sentence of our own, or text that is escaped already: made valid UTF-8 as text_printable()
- * does.
+ * Return a sentence of memdiag, or text already escaped, made valid UTF-8 as in text_printable().
  */
 json_t *ui_json_text(const char *s);
 json_t *ui_json_address(raddr a);
 /*
- * N, or where it is larger than JSON's integers are, their greatest: only memory that was written
- * over has such numbers.  ui_json_print() adds a warning then.
+ * Return N, limited to the largest JSON integer: only overwritten memory has larger numbers.
+ * ui_json_print() then adds a warning.
  */
 json_t *ui_json_number(uint64_t n);
 /*
- * As ui_json_print(), with the rows that NEXT(ARG) gives, one by one until it is NULL, in the empty
- * array KEY of "data": there may be too many to keep.
+ * As ui_json_print(), with the rows from NEXT(ARG), called until it returns NULL, in the empty
+ * array KEY of "data": the rows may be too many to store.
  */
 int ui_json_print_with(json_t *document, const char *key, json_t *(*next)(void *arg), void *arg,
 	struct ui_output *o, struct err *e);
-/* Write DOCUMENT to O, members in the order they were set. */
+/* Write DOCUMENT to O, with members in the order of their creation. */
 int ui_json_print(json_t *document, struct ui_output *o, struct err *e);
 
 #endif

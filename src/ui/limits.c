@@ -19,7 +19,7 @@
 
 static char last_words[128];
 
-/* Without any memory, and in a signal handler, too. */
+/* End memdiag.  This needs no memory, and is safe in a signal handler. */
 static void
 limits_end(void)
 {
@@ -30,7 +30,8 @@ limits_end(void)
 	_exit(UI_FAILED);
 }
 
-/* libdw asserts that it gets memory for its tables (lib/dynamicsizehash_concurrent.c, 0.188). */
+/* Handle the abort of libdw, which asserts that it gets memory for its tables
+ * (lib/dynamicsizehash_concurrent.c, 0.188). */
 static void
 aborted(int sig)
 {
@@ -48,7 +49,7 @@ limits_set_memory(const struct ui_options *opt)
 	os_set_ceiling(
 		opt->max_memory_bytes ? opt->max_memory_bytes : os_default_ceiling(), limits_end);
 	snprintf(last_words, sizeof last_words,
-		"memdiag: cannot go on: there is no more memory. " MOST "\n",
+		"memdiag: cannot continue: there is no more memory. " MOST "\n",
 		text_bytes(os_ceiling(), size, sizeof size));
 	signal(SIGABRT, aborted);
 }

@@ -1,6 +1,6 @@
 /*
- * limits: --max-memory, and --timeout for commands that read files: what a stranger's file may
- * cost.
+ * limits: --max-memory, and --timeout for commands that read files: bounds on the cost of an
+ * untrusted file.
  */
 #ifndef MEMDIAG_UI_LIMITS_H
 #define MEMDIAG_UI_LIMITS_H
@@ -8,15 +8,15 @@
 #include "ui/ui.h"
 
 /*
- * Take no more memory than OPT says (os/ceiling.h), and have the OOM killer take memdiag first.
- * Programs that are started later inherit both.
+ * Limit memdiag's memory as OPT requires (os/ceiling.h), and make it the OOM killer's first choice.
+ * Programs started later inherit both.
  */
 void limits_set_memory(const struct ui_options *opt);
 
-/* The same, and give up when what OPT says for files has passed, from now. */
+/* As limits_set_memory(), and fail after OPT's time limit for files, from now. */
 void limits_set(const struct ui_options *opt);
 
-/* Where E is a lack of memory below a limit that was set, append what would help. */
+/* If E is a lack of memory under such a limit, append a hint. */
 void limits_hint(struct err *e);
 
 #endif

@@ -21,14 +21,15 @@ struct option_unit {
 	double factor;
 };
 
-/* A decimal number and the name of one of UNITS (up to NULL) behind it, in the base unit. */
+/* Parse a decimal number, followed by the name of one of UNITS (NULL-terminated), into the base
+ * unit. */
 static bool
 option_parse_with_unit(const char *text, const struct option_unit *units, uint64_t *ret)
 {
 	double value;
 	char *end;
 
-	/* strtod() also takes blanks, signs, hexadecimal and "inf". */
+	/* strtod() also accepts blanks, signs, hexadecimal numbers and "inf". */
 	if (tolower((unsigned char)text[strspn(text, "0123456789.")]) == 'x' ||
 		!isdigit((unsigned char)text[0]))
 		return false;
@@ -87,7 +88,7 @@ ui_parse_address(const char *text, uint64_t *ret, const char **ret_end)
 {
 	char *end;
 
-	/* strtoull() also takes blanks and signs. */
+	/* strtoull() also accepts blanks and signs. */
 	errno = 0;
 	*ret = strtoull(text, &end, 16);
 	*ret_end = end;
@@ -132,11 +133,11 @@ ui_parse_count(struct argp_state *state, const char *arg)
 
 /* ---- kinds ---- */
 
-/* By enum ui_option_kind. */
+/* Indexed by enum ui_option_kind. */
 static const struct option_kind {
 	const char *name; /* in the list of options */
 	bool (*parse)(const char *text, uint64_t *ret);
-	const char *wrong; /* as of a row */
+	const char *wrong; /* as in a row */
 	bool is_string;
 } kinds[] = {
 	[UI_HEADING] = { "heading", NULL, NULL, false },
@@ -159,7 +160,7 @@ static const struct option_kind {
 
 /* ---- words ---- */
 
-/* Word I of O; NULL behind the last one. */
+/* Return word I of O; NULL after the last one. */
 static const char *
 ui_option_word(const struct ui_option *o, size_t i)
 {
@@ -193,7 +194,7 @@ option_write_words(const struct ui_option *o, size_t first, FILE *f)
 	}
 }
 
-/* Write what MARK, of LEN bytes, stands for in the help of O. */
+/* Write the replacement of MARK, of LEN bytes, in the help of O. */
 static void
 option_write_mark(const struct ui_option *o, const char *mark, size_t len, FILE *f)
 {
@@ -205,7 +206,7 @@ option_write_mark(const struct ui_option *o, const char *mark, size_t len, FILE 
 		option_write_words(o, strncmp(mark, "{words}", len) != 0, f);
 }
 
-/* The help of O with its words, to be freed; NULL without memory. */
+/* Return the help of O with its words, which the caller frees; NULL without memory. */
 static char *
 option_help(const struct ui_option *o)
 {
@@ -250,9 +251,9 @@ ui_option_refuse(struct argp_state *state, const struct ui_option *o, const char
 	option_refuse_why(state, o, arg, o->wrong ? o->wrong : kinds[o->kind].wrong);
 }
 
-/* ---- a value is stored ---- */
+/* ---- storing a value ---- */
 
-/* The member is an integer of SIZE bytes. */
+/* Store VALUE in the member, an integer of SIZE bytes. */
 static void
 option_store(char *input, size_t at, size_t size, uint64_t value)
 {
@@ -274,7 +275,7 @@ option_stored(const char *input, const struct ui_option *o)
 	return ret;
 }
 
-/* The number that ARG is, within the bounds of O; else argp exits. */
+/* Return the number in ARG, within the bounds of O; otherwise argp exits. */
 static uint64_t
 option_number(struct argp_state *state, const struct ui_option *o, const char *arg)
 {
@@ -290,7 +291,7 @@ option_number(struct argp_state *state, const struct ui_option *o, const char *a
 	return n * (o->scale ? o->scale : 1);
 }
 
-/* The number to store for O with ARG; else argp exits. */
+/* Return the number to store for O with ARG; otherwise argp exits. */
 static uint64_t
 option_value(
 	struct argp_state *state, const struct ui_option *o, const char *input, const char *arg)
@@ -333,11 +334,11 @@ option_set(struct argp_state *state, const struct ui_option *o, char *input, cha
 
 /* ---- argp's tables ---- */
 
-/* A syntax as argp is to have it, with its input. */
+/* A syntax in argp's form, with its input. */
 struct option_part {
 	const struct ui_syntax *syntax;
 	char *input;
-	int first_key; /* of the rows without a letter: this and their index */
+	int first_key; /* of the rows without a letter: this plus their index */
 	struct argp argp;
 	struct argp_option *options;	  /* owned, and their texts */
 	struct argp_child *argp_children; /* owned */
@@ -345,7 +346,7 @@ struct option_part {
 	size_t nr_children;
 };
 
-/* Greater than letters are, smaller than argp's own: argp-parse.c keeps 24 bits of a key. */
+/* Larger than letters, smaller than argp's own keys: argp-parse.c keeps 24 bits of a key. */
 #define FIRST_KEY 0x1000
 
 static size_t
@@ -478,7 +479,7 @@ option_make_rows(struct option_part *p)
 	return p->options;
 }
 
-/* Make P, which is zeroed, of S; *KEY is the next that no row has.  False without memory. */
+/* Convert S into P, which is zeroed; *KEY is the next unused key.  Return false without memory. */
 static bool
 option_make_part(struct option_part *p, const struct ui_syntax *s, void *input, int *key)
 {
@@ -503,7 +504,7 @@ option_make_part(struct option_part *p, const struct ui_syntax *s, void *input, 
 		p->argp_children[p->nr_children].argp = &p->children[p->nr_children].argp;
 	}
 	p->argp = (struct argp){
-		/* make_hol() of argp/argp-help.c (glibc 2.36) loses a byte without a row */
+		/* make_hol() in argp/argp-help.c (glibc 2.36) leaks one byte if no row exists */
 		.options = option_count(s) ? p->options : NULL,
 		.parser = option_parse,
 		.args_doc = s->args_doc,
@@ -513,7 +514,7 @@ option_make_part(struct option_part *p, const struct ui_syntax *s, void *input, 
 	return true;
 }
 
-/* The behaviour that argp cannot be configured for. */
+/* Parse, with behaviour that cannot be configured in argp. */
 static void
 option_parse_all(const struct ui_syntax *syntax, int argc, char **argv, unsigned int flags,
 	int *index, void *input)
@@ -527,13 +528,14 @@ option_parse_all(const struct ui_syntax *syntax, int argc, char **argv, unsigned
 		fputs("memdiag: no memory\n", stderr);
 		exit(UI_FAILED);
 	}
-	/* Letters of names are the user's; numbers stay as scripts expect them. */
+	/* Letters of names follow the user's locale; numbers keep the format that scripts
+	 * expect. */
 	setlocale(LC_CTYPE, "");
-	/* argp wraps each help in a paragraph on arguments that no filter can take out. */
+	/* argp adds to each help text a paragraph on arguments that no filter can remove. */
 	if (is_free)
 		setenv(format, "no-dup-args-note", 1);
 	argp_parse(&part.argp, argc, argv, flags | ARGP_NO_HELP, index, &part);
-	if (is_free) /* programs that we start find the environment as we did */
+	if (is_free) /* programs that memdiag starts inherit its original environment */
 		unsetenv(format);
 }
 
@@ -554,12 +556,12 @@ ui_parse_until_word(const struct ui_syntax *syntax, int argc, char **argv, void 
 {
 	int index = argc;
 
-	/* No syntax takes a word, so argp ends there and returns the index. */
+	/* No syntax accepts a word, so argp stops there and returns the index. */
 	option_parse_all(syntax, argc, argv, ARGP_IN_ORDER, &index, input);
 	return index;
 }
 
-/* ---- what else the rows are for ---- */
+/* ---- other uses of the rows ---- */
 
 static bool
 option_is_spelled(const struct ui_option *o, const char *spelled)
@@ -598,7 +600,7 @@ option_list_row(const struct ui_option *o, FILE *f)
 	fputc('\n', f);
 }
 
-/* List the options of S where ROOT, which S is a part of, means these. */
+/* List the options of S whose spelling selects the same row in ROOT, which contains S. */
 static void
 option_list_part(const struct ui_syntax *root, const struct ui_syntax *s, FILE *f)
 {

@@ -14,16 +14,16 @@
 #include <string.h>
 
 #define DEFAULT_TIMEOUT_NS (UINT64_C(30) * 1000000000)
-/* A log has gigabytes, and debug information may come from the net. */
+/* A log may have gigabytes, and debug information may come from the network. */
 #define DEFAULT_FILES_TIMEOUT_NS (UINT64_C(600) * 1000000000)
-/* A thread's stack and the smallest of files need less. */
+/* A smaller limit would not suffice for a thread's stack and small files. */
 #define LEAST_MEMORY_BYTES (UINT64_C(32) << 20)
-/* PID_MAX_LIMIT on 64 bit (include/linux/threads.h): no process can have a greater number. */
+/* PID_MAX_LIMIT on 64 bit (include/linux/threads.h): PIDs cannot be larger. */
 #define PID_MAX 4194304
 
 /* ---- processes ---- */
 
-/* Add a process that was not named yet. */
+/* Add a process unless it was already named. */
 static void
 options_add_process(struct argp_state *state, struct ui_options *o, struct ui_process new)
 {
@@ -44,7 +44,7 @@ options_add_process(struct argp_state *state, struct ui_options *o, struct ui_pr
 		*p = new;
 }
 
-/* A number is always a PID. */
+/* True if ARG is a number, which is always a PID. */
 static bool
 options_is_number(const char *arg)
 {
@@ -74,7 +74,7 @@ ui_process_option(struct argp_state *state, struct ui_options *o, const char *ar
 
 #define AT(member) UI_AT(struct ui_options, member)
 
-/* ---- a command that looks at a process ---- */
+/* ---- commands for a process ---- */
 
 static void
 options_set_process(struct argp_state *state, const struct ui_option *o, void *input, char *arg)
@@ -99,7 +99,7 @@ options_set_timeout(struct argp_state *state, const struct ui_option *o, void *i
 	options->files_timeout_ns = options->timeout_ns;
 }
 
-/* Before options are read. */
+/* Set the defaults before options are parsed. */
 static void
 options_begin(void *input)
 {
@@ -127,7 +127,7 @@ options_check_process(struct argp_state *state, void *input)
 			.set = options_set_timeout                                                 \
 	}
 
-/* A command's own options are of group 0 or 1, those of the borrowed thread of 2. */
+/* A command's own options have group 0 or 1, those of the borrowed thread have group 2. */
 static const struct ui_option target_options[] = {
 	{ "pid", 'p', "PID", 0,
 		"the process to look at: its number, or its name if no other process has it; "
@@ -137,7 +137,7 @@ static const struct ui_option target_options[] = {
 	{ 0 },
 };
 
-/* ---- a command that reads files ---- */
+/* ---- commands that read files ---- */
 
 static const struct ui_option file_options[] = {
 	TIMEOUT("give up after this long: 500ms, 10s, 2m (10m if not given)"),

@@ -21,9 +21,9 @@ ui_keep_standard_files(void)
 	int fd;
 
 	/*
-	 * Read-only, also where one writes: a closed stdout must fail as one, and must not become
-	 * the number of the next file that is opened, which may be the memory of the target.  To a
-	 * program that we start it is closed again.
+	 * Open /dev/null read-only, even for output: writes to a closed stdout must fail, and its
+	 * number must not be reused by the next opened file, which may be the target's memory.  A
+	 * program that memdiag starts finds it closed again.
 	 */
 	do
 		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -42,7 +42,7 @@ output_is_set(const char *name)
 	return value && *value;
 }
 
-/* NO_COLOR beats CLICOLOR_FORCE, and both beat what the stream is (no-color.org). */
+/* NO_COLOR overrides CLICOLOR_FORCE, and both override the kind of the stream (no-color.org). */
 static bool
 want_colour(bool is_terminal)
 {
@@ -58,7 +58,7 @@ want_colour(bool is_terminal)
 void
 ui_output_measure(struct ui_output *o)
 {
-	/* It asks the terminal, then COLUMNS and LINES. */
+	/* libsmartcols asks the terminal, then COLUMNS and LINES. */
 	struct libscols_table *table = o->is_terminal ? scols_new_table() : NULL;
 
 	if (!o->is_terminal)
@@ -68,7 +68,7 @@ ui_output_measure(struct ui_output *o)
 	scols_unref_table(table);
 }
 
-/* A temporary file in the directory of the output, with MODE as of open(2). */
+/* Create a temporary file in the directory of the output, with MODE as in open(2). */
 static int
 open_temporary(struct ui_output *o, mode_t mode, struct err *e)
 {
@@ -76,7 +76,7 @@ open_temporary(struct ui_output *o, mode_t mode, struct err *e)
 
 	if (fd < 0) {
 		*o->temporary = '\0';
-		return err_set(e, errno, "cannot create a file beside '%s'", o->path);
+		return err_set(e, errno, "cannot create a file next to '%s'", o->path);
 	}
 	o->f = fdopen(fd, "w");
 	if (!o->f) {
@@ -86,7 +86,8 @@ open_temporary(struct ui_output *o, mode_t mode, struct err *e)
 	return 0;
 }
 
-/* A device, a pipe and a file that is open as a descriptor stay, and are written to. */
+/* Open an existing device, pipe or file that is open as a descriptor, which is written to
+ * directly. */
 static int
 open_existing(struct ui_output *o, struct err *e)
 {
@@ -119,7 +120,7 @@ output_open_file(struct ui_output *o, const struct ui_options *opt, struct err *
 	return open_temporary(o, opt->is_private ? 0600 : 0666, e);
 }
 
-/* To STREAM unless OPT says where. */
+/* Open the output: STREAM unless OPT names a file. */
 static int
 output_open_output(struct ui_output *o, const struct ui_options *opt, FILE *stream, struct err *e)
 {
@@ -150,7 +151,7 @@ ui_output_open_beside(struct ui_output *o, const struct ui_options *opt, struct 
 	return output_open_output(o, opt, stderr, e);
 }
 
-/* Give the temporary file its name.  An existing file of that name is replaced only on request. */
+/* Rename the temporary file.  An existing file is replaced only on request. */
 static int
 move_into_place(struct ui_output *o, struct err *e)
 {
@@ -160,7 +161,7 @@ move_into_place(struct ui_output *o, struct err *e)
 	return 0;
 }
 
-/* Whether F is a pipe or socket without a reader, as after "| head". */
+/* True if F is a pipe or socket without a reader, as after "| head". */
 static bool
 has_no_reader(FILE *f)
 {
@@ -170,8 +171,8 @@ has_no_reader(FILE *f)
 }
 
 /*
- * The errno of a write to F that failed earlier and was not kept, by another write; 0 if that does
- * not fail.  What has been written is not complete, so more does not matter.
+ * Return the errno of an earlier failed write to F, which was lost, by writing again; 0 if that
+ * succeeds.  The output is incomplete anyway, so additional data does not matter.
  */
 static int
 reason_of_failure(FILE *f)

@@ -1,4 +1,4 @@
-/* The processes that a command line names. */
+/* Find the processes that a command line names. */
 #include <config.h>
 
 #include "ui/processes.h"
@@ -19,7 +19,7 @@
 #define CANDIDATES_SHOWN 10
 #define COMMAND_COLUMNS 60
 
-/* How long ago AGE_S is, as one number: "45s", "12m", "30h", "4d". */
+/* Write the age AGE_S as a single number: "45s", "12m", "30h", "4d". */
 static const char *
 age(uint64_t age_s, char *buf, size_t size)
 {
@@ -48,7 +48,7 @@ add_candidate(
 		NULL);
 }
 
-/* List the NR processes V on standard error, where the error follows. */
+/* List the NR processes V on standard error, before the error message. */
 static int
 list_candidates(const struct ui_options *o, const struct os_named *v, size_t nr, struct err *e)
 {
@@ -70,7 +70,7 @@ list_candidates(const struct ui_options *o, const struct os_named *v, size_t nr,
 	return 0;
 }
 
-/* No process that can be seen is called NAME. */
+/* Report that no visible process is called NAME. */
 static int
 refuse_unknown(const char *name, struct err *e)
 {
@@ -84,7 +84,7 @@ refuse_unknown(const char *name, struct err *e)
 	return err_hint(e, OS_HIDES_HELP);
 }
 
-/* Refuse NAME, which the NR processes V have. */
+/* Refuse NAME, which is the name of the NR processes V. */
 static int
 refuse_candidates(const struct ui_options *o, const char *name, const struct os_named *v, size_t nr,
 	struct err *e)
@@ -101,7 +101,7 @@ refuse_candidates(const struct ui_options *o, const char *name, const struct os_
 		o->takes_several ? ", or all of them by --all" : "");
 }
 
-/* Add PID, if it is not there yet. */
+/* Add PID unless it is already in the list. */
 static int
 processes_add_found(struct ui_processes *found, pid_t pid, struct err *e)
 {
@@ -117,7 +117,7 @@ processes_add_found(struct ui_processes *found, pid_t pid, struct err *e)
 	return 0;
 }
 
-/* Add the process, or the processes, that ASKED stands for to FOUND. */
+/* Add the process or processes named by ASKED to FOUND. */
 static int
 find_one(const struct ui_options *o, const struct ui_process *asked, struct ui_processes *found,
 	struct err *e)

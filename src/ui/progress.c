@@ -1,6 +1,7 @@
 /*
- * A line on a terminal's standard error while work takes longer than a second: what is being done,
- * and for how long.  A thread writes it, since the work is in the middle of something.
+ * Show a line on a terminal's standard error when work takes longer than a second: the current
+ * action, and the time it has taken.  A separate thread writes it, as the work cannot be
+ * interrupted.
  */
 #include <config.h>
 
@@ -19,10 +20,10 @@
 #define FIRST_MS 1000
 #define NEXT_MS 500
 
-/* To the beginning of the line, and erase it (ECMA-48). */
+/* Move to the start of the line, and erase it (ECMA-48). */
 #define CLEAR "\r\033[K"
 
-/* There is such a line now. */
+/* True while the line is visible. */
 static volatile sig_atomic_t is_shown;
 
 struct ui_progress {

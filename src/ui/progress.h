@@ -16,7 +16,7 @@ ui_progress_cleanup(struct ui_progress **p)
 	ui_progress_end(*p);
 }
 #define auto_progress __attribute__((cleanup(ui_progress_cleanup)))
-/* Remove the line, before something else is written there.  For signal handlers, too. */
+/* Remove the line before other output to stderr.  Safe in signal handlers. */
 void ui_progress_clear(void);
 
 #endif

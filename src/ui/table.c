@@ -14,8 +14,8 @@
 struct ui_table {
 	struct libscols_table *scols;
 	struct libscols_column *last_text; /* the column that may be cut */
-	struct libscols_line *row;	   /* being filled */
-	size_t cell;			   /* the next one in it */
+	struct libscols_line *row;	   /* the row being filled */
+	size_t cell;			   /* its next cell */
 	FILE *f;
 	bool has_unknown;
 };
@@ -40,7 +40,7 @@ ui_table_new(const struct ui_output *o)
 	}
 	scols_table_set_stream(t->scols, o->f);
 	t->f = o->f;
-	/* Elsewhere than on a terminal nothing is cut: the reader may be a script. */
+	/* Do not cut text except on a terminal: the reader may be a script. */
 	scols_table_set_termforce(
 		t->scols, o->is_terminal ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
 	if (o->is_terminal)

@@ -22,19 +22,17 @@ ui_table_cleanup(struct ui_table **t)
 }
 #define auto_table __attribute__((cleanup(ui_table_cleanup)))
 
-/* Add a column; numbers go right.  The last text column may be cut on a terminal. */
+/* Add a column; numbers are right-aligned.  The last text column may be cut on a terminal. */
 int ui_table_column(struct ui_table *t, const char *name, bool is_right, struct err *e);
 /* Begin a row; then call ui_table_cell() for each column.  Text is made printable. */
 int ui_table_row(struct ui_table *t, struct err *e);
 int ui_table_cell(struct ui_table *t, const char *text, struct err *e);
-/*
- * As ui_table_cell(), marked as a guess if IS_GUESS; then UI_GUESS_LEGEND belongs below the table.
- */
+/* As ui_table_cell(), marked as a guess if IS_GUESS; then print UI_GUESS_LEGEND below the table. */
 int ui_table_cell_marked(struct ui_table *t, const char *text, bool is_guess, struct err *e);
-/* A whole row: its cells, then NULL. */
+/* Add a row: its cells, then NULL. */
 int ui_table_add(struct ui_table *t, struct err *e, ...) __attribute__((sentinel));
 int ui_table_print(struct ui_table *t, struct err *e);
-/* Below a table that --lines has cut: that there are NR_MORE rows; nothing for 0. */
+/* Below a table cut by --lines, print that NR_MORE rows follow; nothing for 0. */
 void ui_print_more(FILE *f, size_t nr_more);
 
 #endif

@@ -54,7 +54,7 @@ ui_bar(double share, int width, char *buf, size_t size)
 {
 	size_t n = 0;
 
-	/* Not "share < 0": that would let a NaN through. */
+	/* Not "share < 0": a NaN would pass that test. */
 	if (share > 0 && width > 0 && size)
 		n = (size_t)((share < 1 ? share : 1) * width + 0.5);
 	if (!size)

@@ -1,4 +1,5 @@
-/* warnings: remarks that a command prints besides its answer, and whether that is partial. */
+/* warnings: remarks that a command prints in addition to its answer, and whether that is
+ * partial. */
 #ifndef MEMDIAG_UI_WARNINGS_H
 #define MEMDIAG_UI_WARNINGS_H
 
@@ -16,12 +17,12 @@ struct warnings {
 	bool is_partial; /* exit status 2 */
 };
 
-/* Add one; with IS_PARTIAL some of the answer is missing. */
+/* Add a warning; with IS_PARTIAL, a part of the answer is missing. */
 void warnings_add(struct warnings *w, bool is_partial, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* On stderr. */
+/* Print them on stderr. */
 void warnings_print(const struct warnings *w, const struct ui_options *opt);
-/* Into "warnings" and "partial". */
+/* Set "warnings" and "partial". */
 void warnings_to_json(const struct warnings *w, json_t *document);
 void warnings_release(struct warnings *w);
 #define auto_warnings __attribute__((cleanup(warnings_release)))

@@ -9,9 +9,10 @@
 
 #include "inject/malloc.h"
 
-/* The thread that was borrowed and for how long, as in "thread 12 was held for 300 us". */
+/* Return the borrowed thread and the duration, as in "thread 12 was held for 300 us". */
 const char *borrow_text(const struct inject_report *r, char *buf, size_t size);
-/* The same for JSON: {"mode","tid","held_us","held_ns"}, or null if none was. */
+/* Return the borrowed thread for JSON: {"mode","tid","held_us","held_ns"}, or null if no thread was
+ * borrowed. */
 json_t *borrow_json(const struct inject_report *r);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* Print each failed check and its difference, one per line. */
 void checks_print(const struct checks *c, FILE *f);
-/* All of them: [{"name","ours","theirs","difference","holds"}, ...]. */
+/* Return all checks: [{"name","ours","theirs","difference","holds"}, ...]. */
 json_t *checks_json(const struct checks *c);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "ui/units.h"
 
-/* ---- what they share ---- */
+/* ---- shared by text and JSON ---- */
 
 static bool
 counted_has_limit(const struct wire_segment *s)
@@ -16,7 +16,7 @@ counted_has_limit(const struct wire_segment *s)
 	return s->limit_bytes != INT64_MAX;
 }
 
-/* Name number I of NAMES, "?" if none: the number is untrusted. */
+/* Return name I of NAMES, "?" if it does not exist: the number is untrusted. */
 static const char *
 counted_name_of(const char *const *names, uint32_t i)
 {
@@ -65,14 +65,14 @@ print_limit(const struct wire_segment *s, const struct ui_options *opt, FILE *f)
 	fputs(s->is_reported ? "; it was passed\n" : "\n", f);
 }
 
-/* If counting began with a large heap, the number of its blocks is unknown. */
+/* Return false if counting began with a large heap: the number of its blocks is unknown. */
 static bool
 knows_blocks(const struct wire_segment *s)
 {
 	return s->nr_doubtful != UINT32_MAX && !s->has_no_before;
 }
 
-/* The bytes in use when a running process began to count. */
+/* Print the bytes in use when a running process began to count. */
 static void
 print_before(const struct wire_segment *s, const struct ui_options *opt, FILE *f)
 {
@@ -85,7 +85,8 @@ print_before(const struct wire_segment *s, const struct ui_options *opt, FILE *f
 	fputs(" were in use when counting began\n", f);
 }
 
-/* The text has blocks and mappings apart; live_bytes of JSON are both. */
+/* Return live bytes in blocks.  Text shows blocks and mappings separately; live_bytes of JSON is
+ * their sum. */
 static uint64_t
 blocks_bytes(const struct wire_totals *sum)
 {
@@ -113,7 +114,7 @@ counted_print_unhooked(const struct wire_segment *s, FILE *f)
 			f);
 }
 
-/* It has the agent for another job, and does not count. */
+/* True if the agent is loaded for another purpose and does not count. */
 static bool
 has_never_counted(const struct wire_segment *s)
 {
@@ -126,7 +127,7 @@ magnitude(int64_t n)
 	return n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
 }
 
-/* The amount in use before it was counted is not known. */
+/* Print growth only: the amount in use before counting began is unknown. */
 static void
 print_growth(const struct wire_totals *sum, const struct ui_options *opt, FILE *f)
 {
@@ -179,7 +180,7 @@ counted_print(const struct wire_segment *s, const struct wire_totals *sum,
 	counted_print_unhooked(s, f);
 }
 
-/* N, if it is known what was in use when counting began. */
+/* Return N, or null if the amount in use when counting began is unknown. */
 static json_t *
 known_json(const struct wire_segment *s, uint64_t n)
 {

@@ -1,6 +1,4 @@
-/*
- * counted: what the agent has counted in a process, for people and as JSON.
- */
+/* counted: print what the agent has counted in a process, as text and as JSON. */
 #ifndef MEMDIAG_VIEW_COUNTED_H
 #define MEMDIAG_VIEW_COUNTED_H
 
@@ -13,18 +11,18 @@
 #include "wire/totals.h"
 #include "wire/wire.h"
 
-/* The lines about all threads together: of S, a copy, which comes to SUM. */
+/* Print the lines about all threads together from S, a copy, and its totals SUM. */
 void counted_print(const struct wire_segment *s, const struct wire_totals *sum,
 	const struct ui_options *opt, FILE *f);
-/* Explain the mark of approximate numbers, if there are any. */
+/* Explain the mark of approximate numbers if any were printed. */
 void counted_print_legend(uint32_t nr_doubtful, FILE *f);
-/* The same for calls that are not counted. */
+/* Explain calls that are not counted. */
 void counted_print_unhooked(const struct wire_segment *s, FILE *f);
-/* The same into the object DATA. */
+/* Add all of the above to the object DATA. */
 int counted_to_json(
 	const struct wire_segment *s, const struct wire_totals *sum, json_t *data, struct err *e);
 
-/* The memory of the sampler; no line, and null, if nothing was ever sampled. */
+/* The memory of the sampler; no line, and null, if it never sampled. */
 void counted_print_sampler(const struct sampler_memory *m, const struct ui_options *opt, FILE *f);
 json_t *counted_sampler_to_json(const struct sampler_memory *m);
 

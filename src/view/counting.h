@@ -1,6 +1,4 @@
-/*
- * counting: what 'memdiag count' prints.
- */
+/* counting: the output of 'memdiag count'. */
 #ifndef MEMDIAG_VIEW_COUNTING_H
 #define MEMDIAG_VIEW_COUNTING_H
 
@@ -9,8 +7,8 @@
 #include "ui/ui.h"
 
 /*
- * Print C, what count_job_start() found and did in T; with IS_STOP, count_job_stop().  As text,
- * whose errors of writing ui_output_close() reports; or as JSON: 0, or -1 with E.
+ * Print C, the result of count_job_start() in T, or with IS_STOP of count_job_stop(): as text,
+ * whose write errors ui_output_close() reports, or as JSON.  JSON returns 0, or -1 with E.
  */
 void counting_show_text(struct ui_output *out, const struct ui_options *ui, const struct target *t,
 	const struct count_job *c, bool is_stop);

@@ -48,7 +48,7 @@ diff_show_json(struct ui_output *out, const struct saved_pair *p, struct err *e)
 	json_t *data = json_object_get(document, "data"), *changes = json_object();
 
 	json_object_set(document, "target", json_object_get(p->is, "target"));
-	if (json_object_get(p->is, "process")) /* memdiag 0.1 had none */
+	if (json_object_get(p->is, "process")) /* missing in memdiag 0.1 */
 		json_object_set(document, "process", json_object_get(p->is, "process"));
 	json_object_set_new(data, "compared", json_string(p->what->command));
 	json_object_set(data, "since", json_object_get(p->was, "generated_at"));

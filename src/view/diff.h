@@ -1,6 +1,4 @@
-/*
- * diff: what 'memdiag diff' prints.
- */
+/* diff: the output of 'memdiag diff'. */
 #ifndef MEMDIAG_VIEW_DIFF_H
 #define MEMDIAG_VIEW_DIFF_H
 
@@ -8,8 +6,8 @@
 #include "ui/ui.h"
 
 /*
- * Print what grew in P, as tables of at most LIMIT lines each (0: no limit), or as JSON.  0, or -1
- * with E.
+ * Print the growth in P, as tables of at most LIMIT lines each (0: no limit), or as JSON.  Returns
+ * 0, or -1 with E.
  */
 int diff_show_text(struct ui_output *out, const struct ui_options *ui, const struct saved_pair *p,
 	size_t limit, struct err *e);

@@ -7,7 +7,7 @@
 #include "ui/json.h"
 #include "ui/output.h"
 
-/* Before the text of a line: "  note resident pages ". */
+/* Width of the text before a finding: "  note resident pages ". */
 #define LEAD_COLUMNS 22
 
 static const char *const state_name[] = {

@@ -1,6 +1,4 @@
-/*
- * doctor: what 'memdiag doctor' prints.
- */
+/* doctor: the output of 'memdiag doctor'. */
 #ifndef MEMDIAG_VIEW_DOCTOR_H
 #define MEMDIAG_VIEW_DOCTOR_H
 
@@ -9,8 +7,8 @@
 #include "ui/ui.h"
 
 /*
- * Print FS, those of the machine first, then those of process T, which is NULL if there are none:
- * one line for each, or JSON.  ui_output_close() reports errors of writing; 0, or -1 with E.
+ * Print FS, first those of the machine, then those of process T, which is NULL without a process:
+ * one line each, or JSON. ui_output_close() reports write errors; JSON returns 0, or -1 with E.
  */
 void doctor_show_text(
 	const struct findings *fs, const struct ui_output *out, const struct target *t);

@@ -72,7 +72,7 @@ growth_print_row(struct ui_table *t, const struct growth *g, const struct growth
 		t, g->list->label ? g->list->label(row->name) : row->name, row->is_guess, e);
 }
 
-/* Whether any size of it changed; that there are more of no greater size is not worth a line. */
+/* Print the names of columns that were not counted in both documents; false if all were. */
 bool
 growth_print_missing(const struct growth *g, FILE *f)
 {

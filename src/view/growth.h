@@ -1,6 +1,4 @@
-/*
- * growth: what grew, as a table and as JSON.
- */
+/* growth: print growth as a table and as JSON. */
 #ifndef MEMDIAG_VIEW_GROWTH_H
 #define MEMDIAG_VIEW_GROWTH_H
 
@@ -10,13 +8,13 @@
 #include "account/growth.h"
 #include "ui/ui.h"
 
-/* Name the columns that could not be compared in a line; false if there are none. */
+/* Print the names of columns that could not be compared, in a line; false if all could be. */
 bool growth_print_missing(const struct growth *g, FILE *f);
 
-/* A table of the rows of which a size changed, LIMIT of them if that is not 0. */
+/* Print a table of the rows whose sizes changed, at most LIMIT rows (0: all). */
 int growth_print(const struct growth *g, struct ui_output *out, const struct ui_options *ui,
 	size_t limit, struct err *e);
-/* All rows: [{"name", and by how much each member grew, or null}]. */
+/* Return all rows: [{"name", and each member's growth or null}]. */
 json_t *growth_to_json(const struct growth *g);
 
 #endif

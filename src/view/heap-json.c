@@ -1,4 +1,4 @@
-/* 'memdiag heap' for programs. */
+/* The JSON output of 'memdiag heap'. */
 #include <config.h>
 
 #include "view/heap-json.h"
@@ -31,7 +31,7 @@ heap_json_set(json_t *to, const char *key, uint64_t n)
 	json_object_set_new(to, key, bytes(n));
 }
 
-/* N, or null if it is not KNOWN. */
+/* Set N, or null if not IS_KNOWN. */
 static void
 set_known(json_t *to, const char *key, uint64_t n, bool is_known)
 {
@@ -76,7 +76,7 @@ heap_json_accounting_json(const uint64_t account_bytes[NR_HEAP_ACCOUNTS])
 
 /* ---- one arena ---- */
 
-/* By the lists it is not known what pins a heap. */
+/* List the heaps.  Without a walk, the chunk that pins a heap is unknown. */
 static json_t *
 heaps_json(const struct heap_arena *a)
 {
@@ -107,7 +107,7 @@ largest_json(const struct heap_arena *a)
 	return list;
 }
 
-/* The bytes that malloc_trim() would return, and how long it would lock the arena. */
+/* Return the bytes that malloc_trim() would release, and the time it would lock the arena. */
 static json_t *
 trim_json(const struct heap_arena *a)
 {
@@ -251,7 +251,7 @@ heap_json_sizes_json(const struct heap *h, bool has_used)
 	return list;
 }
 
-/* null if the threads' arenas and caches are unknown. */
+/* Return null if the threads' arenas and caches are unknown. */
 static json_t *
 heap_json_threads_json(const struct heap_report *r)
 {
@@ -276,7 +276,7 @@ heap_json_threads_json(const struct heap_report *r)
 }
 
 /*
- * The count and bytes are malloc's own, but for what 2.43 counts too much
+ * Count and bytes come from malloc, minus what glibc 2.43 counts in excess
  * (malloc_is_all_mmapped()).
  */
 static json_t *
@@ -317,7 +317,7 @@ heap_json_stop_json(const struct heap *h)
 
 	view_json_set_stop(o, h->nr_stops, h->stopped_ns, h->longest_stop_ns);
 	heap_json_set(o, "looks", h->nr_looks);
-	/* The names of memdiag 0.1. */
+	/* the names used by memdiag 0.1 */
 	heap_json_set(o, "times", h->nr_stops);
 	heap_json_set(o, "stopped_us", h->stopped_ns / 1000);
 	heap_json_set(o, "longest_us", h->longest_stop_ns / 1000);
@@ -350,7 +350,7 @@ set_heap(json_t *data, const struct heap_report *r)
 	json_object_set_new(data, "read_bytes", bytes(h->read_bytes));
 }
 
-/* The layout is unknown: what there is without. */
+/* Describe the arenas without their layout, which is unknown. */
 static void
 set_headers(json_t *data, const struct arenas *as)
 {

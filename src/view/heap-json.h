@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "view/heap.h"
 
-/* heap-json.c: the document, the caller's; NULL with E. */
+/* heap-json.c; returns the document, which the caller frees, NULL with E. */
 json_t *heap_to_json(const struct heap_report *report, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* 'memdiag heap' for people. */
+/* The text output of 'memdiag heap'. */
 #include <config.h>
 
 #include "view/heap-text.h"
@@ -22,7 +22,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* The mark before a number that is not sure. */
+/* The mark before an approximate number. */
 #define ROUGH "~"
 
 struct heap_text_shower {
@@ -31,13 +31,13 @@ struct heap_text_shower {
 	const struct heap_report *r;
 	const struct heap *h;
 	struct heap_totals totals;
-	struct ui_table *table; /* the one being made */
+	struct ui_table *table; /* the table being built */
 	struct err *e;
 };
 
 /* ---- cells and tables ---- */
 
-/* BYTES as the user wants them, behind a mark if it IS_ROUGH. */
+/* Format BYTES in the user's unit, after the mark if IS_ROUGH. */
 static const char *
 amount(const struct heap_text_shower *sh, uint64_t bytes, bool is_rough, char *buf, size_t size)
 {
@@ -61,7 +61,8 @@ address(raddr a, char *buf, size_t size)
 }
 #define ADDRESS(a) address((a), (char[24]){ 0 }, 24)
 
-/* Begin a table: the names of its columns, then NULL.  Text columns are named with a '<' before. */
+/* Begin a table; the arguments are the names of its columns, then NULL.  A '<' before a name marks
+ * a text column. */
 static int __attribute__((sentinel)) heap_text_begin(struct heap_text_shower *sh, ...)
 {
 	const char *name;
@@ -78,7 +79,7 @@ static int __attribute__((sentinel)) heap_text_begin(struct heap_text_shower *sh
 	return r;
 }
 
-/* Print it, and how many of ALL rows were not SHOWN; or NONE, if there are no rows. */
+/* Print the table, and the number of rows not shown (ALL - SHOWN); or NONE if it has no rows. */
 static int
 heap_text_end(struct heap_text_shower *sh, size_t shown, size_t all, const char *none)
 {
@@ -97,7 +98,8 @@ shown_of(const struct heap_text_shower *sh, size_t all)
 	return sh->r->limit && sh->r->limit < all ? sh->r->limit : all;
 }
 
-/* Pointers to the NR elements of V, in the order of COMPARE; the caller's to free, NULL with E. */
+/* Return pointers to the NR elements of V, sorted by COMPARE, which the caller frees; NULL with
+ * E. */
 static const void **
 heap_text_sorted(struct heap_text_shower *sh, const void *v, size_t nr, size_t size,
 	int (*compare)(const void *a, const void *b))
@@ -148,7 +150,7 @@ heap_text_print_header(const struct heap_text_shower *sh)
 	fputc('\n', f);
 }
 
-/* A line: what, how much, a bar of SHARE, and what is to be said of it. */
+/* Print a line: a label, an amount, a bar of SHARE, and a remark. */
 static void __attribute__((format(printf, 5, 6))) line(const struct heap_text_shower *sh,
 	const char *what, uint64_t bytes, double share, const char *fmt, ...)
 {
@@ -194,7 +196,7 @@ print_resident(const struct heap_text_shower *sh)
 	fprintf(sh->out->f, "Resident in %zu arena%s%s:\n", sh->h->arena.nr,
 		heap_text_plural(sh->h->arena.nr), sh->h->is_resident_least ? ", at least" : "");
 	for (int i = 0; i < NR_HEAP_ACCOUNTS; i++) {
-		/* it seldom is */
+		/* usually zero */
 		if ((i == HEAP_MAIN_TOP || i == HEAP_BEHIND) && !t->account_bytes[i])
 			continue;
 		line(sh, what[i], t->account_bytes[i],
@@ -202,7 +204,7 @@ print_resident(const struct heap_text_shower *sh)
 					  : 0,
 			"%s", t->account_bytes[i] ? note[i] : "");
 	}
-	/* malloc does not count what stayed behind its heaps. */
+	/* malloc does not count what remains after its heaps. */
 	line(sh, "together", t->resident_bytes, 0, "of %s that the arenas have",
 		UI_SIZE(sh->ui,
 			t->system_bytes - t->foreign_bytes + t->page_bytes[HEAP_PAGE_BEHIND]));
@@ -214,7 +216,7 @@ print_resident(const struct heap_text_shower *sh)
 		"addresses for later, no memory");
 }
 
-/* If present pages are unknown, malloc's own account is shown. */
+/* Print the summary; if resident pages are unknown, use malloc's own account. */
 static void
 heap_text_print_account(const struct heap_text_shower *sh)
 {
@@ -231,7 +233,7 @@ heap_text_print_account(const struct heap_text_shower *sh)
 	line(sh, "together", t->system_bytes - t->foreign_bytes, 0, "%s", "with headers");
 }
 
-/* Seldom is there any. */
+/* Print foreign memory, which is rare. */
 static void
 print_foreign(const struct heap_text_shower *sh)
 {
@@ -245,7 +247,7 @@ print_foreign(const struct heap_text_shower *sh)
 		AMOUNT(sh, t->has_pages ? t->foreign_resident_bytes : t->foreign_bytes, false));
 }
 
-/* How many of the large blocks were found; "" if that is all of them. */
+/* Return the number of large blocks found; "" if all were found. */
 static const char *
 found_text(const struct heap_text_shower *sh, const struct heap_mmapped *m, char *buf, size_t size)
 {
@@ -259,7 +261,7 @@ found_text(const struct heap_text_shower *sh, const struct heap_mmapped *m, char
 	return buf;
 }
 
-/* By malloc's account, or without one by the chunks that were found, which may not be all. */
+/* Print malloc's account of large blocks; without it, the chunks found, which may be incomplete. */
 static void
 print_mmapped(const struct heap_text_shower *sh)
 {
@@ -291,7 +293,7 @@ print_unknown_caches(const struct heap_text_shower *sh)
 			sh->h->nr_unknown_caches == 1 ? " has" : "s have");
 }
 
-/* Whether anything that is printed may have the mark. */
+/* True if a printed number may have the mark. */
 static bool
 has_rough(const struct heap_text_shower *sh)
 {
@@ -303,7 +305,7 @@ has_rough(const struct heap_text_shower *sh)
 	return rough;
 }
 
-/* How far the numbers can be trusted, and what that cost the target. */
+/* Print the accuracy of the numbers, and the cost for the target. */
 static void
 print_certainty(const struct heap_text_shower *sh)
 {
@@ -469,7 +471,7 @@ show_histogram(struct heap_text_shower *sh)
 	return 0;
 }
 
-/* A chunk and the arena it is in. */
+/* A chunk and its arena. */
 struct found_chunk {
 	const struct heap_arena *arena;
 	struct heap_chunk chunk;
@@ -560,7 +562,7 @@ show_threads(struct heap_text_shower *sh)
 	return 0;
 }
 
-/* A heap and the arena it is of. */
+/* A heap and its arena. */
 struct found_segment {
 	const struct heap_arena *arena;
 	const struct heap_segment *segment;
@@ -588,7 +590,7 @@ pin_row(struct heap_text_shower *sh, const struct found_segment *f)
 		ADDRESS(s->last_in_use.addr), AMOUNT(sh, s->last_in_use.bytes, rough), NULL);
 }
 
-/* By the lists of free chunks one does not see what is in use at the end of a heap. */
+/* Explain that the free lists do not show what is in use at the end of a heap. */
 static int
 print_unknown_pins(const struct heap_text_shower *sh)
 {
@@ -601,7 +603,7 @@ print_unknown_pins(const struct heap_text_shower *sh)
 	return 0;
 }
 
-/* Heaps in the order of what is free right below the chunk that keeps them from shrinking. */
+/* List heaps by the free space directly below the chunk that keeps them from shrinking. */
 static int
 show_pins(struct heap_text_shower *sh)
 {
@@ -634,7 +636,7 @@ show_pins(struct heap_text_shower *sh)
 		: print_unknown_pins(sh);
 }
 
-/* The largest of the blocks that malloc mapped one by one. */
+/* List the largest blocks that malloc mapped individually. */
 static int
 show_mmapped(struct heap_text_shower *sh)
 {
@@ -693,7 +695,7 @@ show_headers(struct heap_text_shower *sh)
 	return heap_text_end(sh, shown, as->nr, "No arena.");
 }
 
-/* ---- all of it ---- */
+/* ---- the whole output ---- */
 
 static const struct {
 	enum heap_view view;
@@ -731,7 +733,7 @@ heap_show_text(struct ui_output *out, const struct ui_options *ui, const struct 
 	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
 		if (report->views & views[i].view && heap_text_show(&sh, views[i].show) < 0)
 			return -1;
-	/* "Nothing to do" is printed only if the numbers are certain. */
+	/* Print "Nothing to do" only if the numbers are certain. */
 	if (report->nr_verdicts || (sh.totals.has_pages && !sh.totals.nr_approximate))
 		verdicts_print(out, report->verdict, report->nr_verdicts);
 	return 0;

@@ -8,7 +8,7 @@
 #include "ui/ui.h"
 #include "view/heap.h"
 
-/* heap-text.c: 0, or -1 with E */
+/* heap-text.c; returns 0, or -1 with E */
 int heap_show_text(struct ui_output *out, const struct ui_options *ui,
 	const struct heap_report *report, struct err *e);
 

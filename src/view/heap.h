@@ -1,6 +1,4 @@
-/*
- * heap: what 'memdiag heap' prints of the heaps that were read.
- */
+/* heap: the output of 'memdiag heap' for the heaps that were read. */
 #ifndef MEMDIAG_VIEW_HEAP_H
 #define MEMDIAG_VIEW_HEAP_H
 
@@ -18,7 +16,7 @@
 #include "ui/ui.h"
 #include "ui/warnings.h"
 
-/* Tables that are printed below the summary. */
+/* Tables printed below the summary. */
 enum heap_view {
 	HEAP_ARENAS = 1,
 	HEAP_HISTOGRAM = 2,
@@ -32,14 +30,14 @@ enum heap_view {
 /* The data to print. */
 struct heap_report {
 	const struct target *t;
-	const char *core;		/* the file it was read from, or NULL */
-	const struct os_status *status; /* NULL: not known, of a core */
+	const char *core;		/* the core file that was read, or NULL */
+	const struct os_status *status; /* NULL: unknown, for a core file */
 	const struct heap *h;
 	const struct heap_mmapped *mmapped;
 	const struct checks *checks;
 	const struct arenas *arenas; /* not NULL: the layout is unknown, and H is empty */
 	unsigned int views;	     /* of enum heap_view */
-	size_t limit;		     /* of lines in each table; 0: none */
+	size_t limit;		     /* of lines in each table; 0: unlimited */
 	const struct verdict *verdict;
 	size_t nr_verdicts;
 	const struct warnings *warnings;
@@ -48,11 +46,11 @@ struct heap_report {
 /* heap.c */
 
 /*
- * All of S, which must outlive the report, with the tables of VIEWS (enum heap_view), of at most
- * LIMIT lines each; 0: no limit.
+ * Return a report of all of S, which must outlive it, with the tables of VIEWS (enum heap_view),
+ * each at most LIMIT lines; 0: no limit.
  */
 struct heap_report heap_report_of(const struct heap_answer *s, unsigned int views, size_t limit);
-/* The document that malloc_info() would write.  0, or -1 with E if S has no heaps. */
+/* Print the document that malloc_info() would write.  Returns 0, or -1 with E if S has no heaps. */
 int heap_print_xml(const struct heap_answer *s, struct ui_output *out, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* 'memdiag info --from': malloc's account without a process. */
+/* 'memdiag info --from': malloc's account from a file. */
 #include <config.h>
 
 #include "view/info-file.h"

@@ -11,7 +11,7 @@
 #include "diagnose/info.h"
 
 void info_print_file_account(const struct info *info, const struct info_options *opt, FILE *f);
-/* ARENAS, which are taken over, are the rows. */
+/* Return the account from a file; takes ownership of ARENAS, the rows. */
 json_t *info_file_json(const struct info *info, json_t *arenas, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* 'memdiag info' of a process whose malloc is jemalloc's, for people and for programs. */
+/* The text and JSON output of 'memdiag info' for a process that uses jemalloc. */
 #include <config.h>
 
 #include "view/info-jemalloc.h"
@@ -37,8 +37,8 @@ static const struct {
 };
 
 /*
- * jemalloc counts pages, touched or not.  Where the kernel has fewer than that, each of its numbers
- * may be too high.
+ * Return the mark for a number that is an upper limit. jemalloc counts pages whether touched or
+ * not; if the kernel has fewer resident pages, each number may be too high.
  */
 static const char *
 info_jemalloc_bound(const struct info *info, int kind)
@@ -50,7 +50,7 @@ info_jemalloc_bound(const struct info *info, int kind)
 	return "at most";
 }
 
-/* "5.3.0" of its version into BUF; returns BUF. */
+/* Write the version number, such as "5.3.0", to BUF and return BUF. */
 static const char *
 info_jemalloc_version(const struct jemalloc_stats *j, char *buf, size_t size)
 {
@@ -58,7 +58,7 @@ info_jemalloc_version(const struct jemalloc_stats *j, char *buf, size_t size)
 	return buf;
 }
 
-/* A number of bytes, "?" if it is unknown. */
+/* A number of bytes, "?" if unknown. */
 #define SIZE_OR(opt, bytes) ((bytes) == JEMALLOC_UNKNOWN ? "?" : UI_SIZE((opt), (bytes)))
 
 static void
@@ -199,7 +199,7 @@ info_print_jemalloc(const struct info *info, const struct info_options *opt, str
 
 /* ---- JSON ---- */
 
-/* null if it is unknown. */
+/* Return null if N is unknown. */
 static json_t *
 info_jemalloc_number(uint64_t n)
 {

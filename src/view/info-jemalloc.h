@@ -15,7 +15,7 @@
 int info_print_jemalloc(const struct info *info, const struct info_options *opt,
 	struct ui_output *out, struct err *e);
 json_t *jemalloc_accounting_json(const struct info *info);
-/* WHAT jemalloc says of itself; of its arenas ONLY that one, -1: all. */
+/* Return jemalloc's statistics WHAT; of its arenas only ONLY, -1: all. */
 json_t *jemalloc_json(const struct jemalloc *where, const struct jemalloc_stats *what, long only);
 
 #endif

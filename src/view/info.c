@@ -53,7 +53,8 @@ static const struct {
 
 /* ---- text ---- */
 
-/* Numbers that malloc's account and the pages only bound: one of each pair is too high. */
+/* Return the mark for numbers that are only bounded by malloc's account and the pages: one of each
+ * pair is too high. */
 static const char *
 info_bound(enum account_kind kind, const struct account *a)
 {
@@ -71,7 +72,7 @@ info_bound(enum account_kind kind, const struct account *a)
 	}
 }
 
-/* A check says that it need be neither a bound nor exact. */
+/* True if a failed check shows that the number may be neither exact nor a bound. */
 static bool
 is_account_rough(const struct info *info, enum account_kind kind)
 {
@@ -104,7 +105,7 @@ info_print_header(const struct info *info, const struct info_options *opt, FILE 
 		UI_SIZE(&opt->ui, status->vm_size_bytes));
 }
 
-/* How many there are of what takes the memory, "" where that says nothing. */
+/* Return the number of objects that use the memory, "" if it adds no information. */
 static const char *
 count_text(const struct info *info, enum account_kind kind, char *buf, size_t size)
 {
@@ -136,7 +137,7 @@ info_print_account(const struct info *info, const struct info_options *opt, stru
 
 	if (!a->bytes[kind])
 		return;
-	/* The one that may be negative, when RSS fell while it was counted. */
+	/* This one may be negative, if RSS fell during the reading. */
 	if (kind == ACCOUNT_UNACCOUNTED)
 		ui_size_change(&opt->ui, a->bytes[kind], size, sizeof size);
 	else
@@ -151,7 +152,7 @@ info_print_account(const struct info *info, const struct info_options *opt, stru
 	fprintf(out->f, "%.*s\n", n, line);
 }
 
-/* "3: main, worker-1, worker-7", or only how many there are. */
+/* Write "3: main, worker-1, worker-7", or only the number of threads. */
 static void
 threads_text(const struct info *info, const struct arena *a, char *buf, size_t size)
 {
@@ -168,7 +169,8 @@ threads_text(const struct info *info, const struct arena *a, char *buf, size_t s
 	}
 }
 
-/* The main arena is one heap, the program's break; glibc counts the heaps of others, since 2.27. */
+/* Return the number of heaps.  The main arena is one heap, the program break; glibc counts the
+ * heaps of other arenas since 2.27. */
 static uint64_t
 nr_heaps(const struct info_arena *row)
 {
@@ -182,7 +184,7 @@ info_add_row(struct ui_table *t, const struct info *info, const struct ui_option
 	const struct info_arena *row, struct err *e)
 {
 	const struct malloc_info_heap *h = row->heap;
-	/* malloc's own account is not rough, whatever was found of the arena. */
+	/* malloc's own account is exact even if the arena was read only roughly. */
 	bool lists = info->method == INFO_READ && row->is_rough;
 	char nr[16], heaps[24], threads[300] = "?";
 
@@ -216,7 +218,7 @@ info_sort_key(const struct info_arena *row, enum info_sort by)
 	case INFO_BY_NR:
 		break;
 	}
-	return UINT64_MAX - row->heap->nr; /* the greatest comes first */
+	return UINT64_MAX - row->heap->nr; /* sort in descending order */
 }
 
 static int
@@ -300,7 +302,7 @@ print_sizes(const struct malloc_info_heap *h, const struct ui_options *opt, stru
 	return ui_table_print(t, e);
 }
 
-/* Explain the marks, and name the numbers that do not agree. */
+/* Explain the marks, and list the numbers that do not agree. */
 static void
 print_info_checks(const struct info *info, FILE *f)
 {
@@ -512,12 +514,12 @@ info_to_json(const struct info *info, const struct info_options *opt, struct err
 
 /* ---- XML ---- */
 
-/* Raw for a program; for a terminal without the bytes that would drive it. */
+/* Write the document unchanged to a program; to a terminal, without control characters. */
 void
 info_print_xml(const struct info *info, const struct ui_output *out)
 {
 	const struct text *xml = &info->xml;
-	/* The ends of the lines before a saved document. */
+	/* Line ends before a saved document. */
 	const size_t before = info->file ? strspn(xml->v, "\n") : 0;
 	char piece[1000], printable[4 * sizeof piece];
 
@@ -526,7 +528,7 @@ info_print_xml(const struct info *info, const struct ui_output *out)
 		return;
 	}
 	for (size_t at = before, n; at < xml->len; at += n) {
-		n = strcspn(xml->v + at, "\n"); /* or a NUL; the text ends with one */
+		n = strcspn(xml->v + at, "\n"); /* or a NUL; the text ends with a newline */
 		if (n > sizeof piece - 1)
 			n = sizeof piece - 1;
 		memcpy(piece, xml->v + at, n);

@@ -1,6 +1,4 @@
-/*
- * info: what 'memdiag info' prints.
- */
+/* info: the output of 'memdiag info'. */
 #ifndef MEMDIAG_VIEW_INFO_H
 #define MEMDIAG_VIEW_INFO_H
 
@@ -12,7 +10,7 @@
 #include "ui/ui.h"
 
 #define NR_INFO_METHODS (INFO_READ + 1)
-/* With NULL at the end, as the next one. */
+/* NULL-terminated, as is the next array. */
 extern const char *const info_method_name[NR_INFO_METHODS + 1];
 /* "stream" or "fd2". */
 #define NR_INFO_CAPTURES (INJECT_CAPTURE_FD2 + 1)
@@ -20,10 +18,10 @@ extern const char *const info_capture_name[NR_INFO_CAPTURES + 1];
 
 int info_print_text(const struct info *info, const struct info_options *opt, struct ui_output *out,
 	struct err *e);
-/* The document, the caller's; NULL with E. */
+/* Return the document, which the caller frees; NULL with E. */
 json_t *info_to_json(const struct info *info, const struct info_options *opt, struct err *e);
 
-/* The document of malloc_info(): to a terminal without the bytes that would drive it. */
+/* Print malloc_info()'s document, on a terminal without control characters. */
 void info_print_xml(const struct info *info, const struct ui_output *out);
 
 #endif

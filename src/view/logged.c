@@ -28,7 +28,7 @@ logged_print_writer(const struct logged *l, FILE *f)
 		fprintf(f, "; at most %" PRIu32 " files stay\n", l->said.max_files);
 	}
 	if (!l->is_written && l->is_open)
-		fputs("nobody writes the log any more; 'memdiag record start' begins anew\n", f);
+		fputs("nobody writes the log any more; 'memdiag record start' begins again\n", f);
 	if (!l->is_written && !l->is_open && l->said.error && !l->said.has_ended && !l->is_cut)
 		fprintf(f, "the log has ended early: %s\n", strerror((int)l->said.error));
 }
@@ -68,7 +68,7 @@ logged_print(const struct logged *l, const struct ui_options *opt, FILE *f)
 		fprintf(f, "damaged  %" PRIu32 " places of the log\n", w->nr_damaged);
 }
 
-/* When it was heard of last, in local time; false: it never was. */
+/* Format the time of the writer's last sign of life, in local time; false if it never gave one. */
 static bool
 last_round(const struct wire_log_writer *w, char *buf, size_t size)
 {
@@ -82,7 +82,7 @@ last_round(const struct wire_log_writer *w, char *buf, size_t size)
 	return localtime_r(&now.tv_sec, &tm) && strftime(buf, size, "%F %T", &tm);
 }
 
-/* A writer makes twenty rounds a second. */
+/* A writer makes twenty rounds per second. */
 #define SLOW_NS UINT64_C(5000000000)
 
 void

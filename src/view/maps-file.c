@@ -1,4 +1,4 @@
-/* 'memdiag maps --from': what is said of the file itself. */
+/* 'memdiag maps --from': remarks on the file itself. */
 #include <config.h>
 
 #include "view/maps-file.h"
@@ -14,7 +14,7 @@ maps_file_json(const struct space *s)
 		s->file->entry.nr ? "smaps" : "maps");
 }
 
-/* The kernel lists the stack near the end. */
+/* True if the stack is listed; the kernel lists it near the end. */
 static bool
 has_stack(const struct regions *m)
 {

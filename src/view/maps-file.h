@@ -9,7 +9,7 @@
 #include "maps/maps.h"
 #include "ui/warnings.h"
 
-/* "from": the saved map that S is of. */
+/* Return "from": the saved map of S. */
 json_t *maps_file_json(const struct space *s);
 /* Add the remarks on a saved map to W. */
 void maps_file_warn(const struct space *s, struct warnings *w);

@@ -1,4 +1,4 @@
-/* The rows of 'memdiag maps' as JSON, there and back. */
+/* Convert the rows of 'memdiag maps' to JSON and back. */
 #include <config.h>
 
 #include "view/maps-json.h"
@@ -27,7 +27,7 @@ maps_json_set_bytes(json_t *to, const char *key, uint64_t bytes)
 	json_object_set_new_nocheck(to, key, ui_json_number(bytes));
 }
 
-/* Numbers that could not be counted are null, not 0. */
+/* Set the number, null if it could not be counted. */
 static void
 set_counted(json_t *to, const char *key, uint64_t bytes, bool is_known)
 {
@@ -80,7 +80,7 @@ maps_json_row_to_json(const struct row *r, const struct space *s)
 	return row;
 }
 
-/* "groups" of the document. */
+/* Return "groups" of the document. */
 static json_t *
 maps_json_rows(const struct rows *r, const struct row *const *order, const struct space *s)
 {
@@ -112,7 +112,7 @@ leaf_to_json(const struct maps_report *r, uint32_t nr)
 	return row;
 }
 
-/* "mappings" of the document, BY_MAPPING. */
+/* Return "mappings" of the document, BY_MAPPING. */
 static json_t *
 maps_json_leaves(const struct maps_report *r)
 {
@@ -123,14 +123,15 @@ maps_json_leaves(const struct maps_report *r)
 	return list;
 }
 
-/* The state of writing rows one by one. */
+/* State for writing rows one by one. */
 struct writer {
 	const struct maps_report *report;
 	size_t next;
 };
 
 /*
- * The next group with its parts, or the next mapping; NULL behind the last: ui_json_print_with().
+ * Return the next group with its parts, or the next mapping; NULL after the last:
+ * ui_json_print_with().
  */
 static json_t *
 next_row(void *arg)
@@ -181,7 +182,7 @@ totals_to_json(const struct space *s)
 {
 	const struct space_totals *t = &s->totals;
 	bool has_rss = s->rss_from != SPACE_RSS_NONE;
-	/* Without numbers of pages the kernel's own, which a file does not have. */
+	/* Without page counts use the kernel's numbers, which a file does not have. */
 	bool is_counted = has_rss || !s->file;
 	json_t *totals = json_object();
 
@@ -223,7 +224,7 @@ identities_to_json(const struct space *s)
 	return identities;
 }
 
-/* The allocator that serves malloc. */
+/* Return the allocator that serves malloc. */
 static json_t *
 malloc_to_json(const struct object *o)
 {
@@ -312,9 +313,9 @@ maps_totals_json(struct ui_output *out, const struct target *t, const struct os_
 	return ui_json_print(document, out, e);
 }
 
-/* ---- what grew ---- */
+/* ---- growth ---- */
 
-/* The column of maps_growth that a table is sorted by. */
+/* Return the column of maps_growth that sorts the table. */
 static size_t
 growth_column_of(enum rows_sort sort)
 {

@@ -14,13 +14,13 @@
 #include "ui/ui.h"
 #include "view/maps.h"
 
-/* "filter": what SEL takes; JSON's null if it takes all. */
+/* Return "filter": what SEL selects; JSON's null if it selects everything. */
 json_t *selection_to_json(const struct selection *sel);
 
 /*
- * Have REPORT print what grew since OLD, a document of saved_maps_read() that is added up by the
- * same, sorted by report->sort.  GROWTH must be zeroed and is filled in; it and OLD stay the
- * caller's, and must outlive REPORT.  0, or -1 with E.
+ * Make REPORT print the growth since OLD, a document of saved_maps_read() with the same grouping,
+ * sorted by report->sort.  GROWTH must be zeroed and is filled in.  The caller keeps GROWTH and
+ * OLD, which must outlive REPORT.  Returns 0, or -1 with E.
  */
 int maps_compare(struct maps_report *report, json_t *old, struct growth *growth, struct err *e);
 int maps_show_json(struct ui_output *out, const struct maps_report *report, struct err *e);

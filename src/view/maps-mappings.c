@@ -1,7 +1,7 @@
 /*
- * 'memdiag maps --by=mapping' for people.  A process may have 60,000 mappings: the columns have
- * widths that are known before the first row, so that no row is kept and none is measured; and no
- * other function writes.
+ * The text output of 'memdiag maps --by=mapping'.  A process may have 60,000 mappings, so the
+ * widths of columns are set before the first row: rows are neither stored nor measured.  No other
+ * function may write meanwhile.
  */
 #include <config.h>
 
@@ -22,10 +22,10 @@
 #define PROT_WIDTH 4
 #define GUESS_MARK " ?"
 #define PATH_BYTES 4096
-/* Sizes that were formatted a moment ago: most are one of a few. */
+/* A cache of formatted sizes: most rows have one of a few sizes. */
 #define NR_SIZES 64
 
-/* From EXTRA on those of enum extra. */
+/* Columns from EXTRA on follow enum extra. */
 enum column { VIRT, RSS, SWAP, HUGETLB, EXTRA, NR_COLUMNS = EXTRA + NR_EXTRAS };
 
 struct printer {
@@ -41,7 +41,7 @@ struct printer {
 		uint64_t bytes;
 		char text[24];
 	} size[NR_SIZES];
-	const char *path;		/* the last one, and ... */
+	const char *path;		/* the last path, and ... */
 	char printable[4 * PATH_BYTES]; /* ... as it is printed */
 };
 
@@ -70,7 +70,8 @@ title(enum column c)
 	return c < EXTRA ? titles[c] : extra_columns[c - EXTRA].title;
 }
 
-/* Whether the column is there, of which the largest value is MAX; and whether it was counted. */
+/* True if the column is shown, whose largest value is MAX; the next function returns true if it was
+ * counted. */
 static bool
 maps_mappings_is_shown(const struct printer *p, enum column c, uint64_t max)
 {
@@ -117,7 +118,7 @@ maps_mappings_class_of(const struct printer *p, const struct leaf *l)
 	return own ? own : leaf_kind_name((enum leaf_kind)l->kind);
 }
 
-/* Which columns there are, and how wide. */
+/* Choose the columns and their widths. */
 static void
 maps_mappings_measure(struct printer *p)
 {
@@ -147,7 +148,7 @@ maps_mappings_measure(struct printer *p)
 	}
 }
 
-/* Print TEXT, on a terminal no more of it than fits into ROOM columns. */
+/* Print TEXT; on a terminal, cut it to ROOM columns. */
 static void
 print_cut(const struct ui_output *out, const char *text, int room)
 {
@@ -173,7 +174,7 @@ print_name(struct printer *p, const char *path)
 {
 	if (!path)
 		return;
-	/* Neighbours share the string of their name. */
+	/* Neighbouring rows share the string with their name. */
 	if (path != p->path)
 		text_printable(path, p->printable, sizeof p->printable);
 	p->path = path;
@@ -191,7 +192,7 @@ maps_mappings_print_head(struct printer *p)
 	fprintf(p->out->f, "  %-*s  NAME\n", p->class_width, "CLASS");
 }
 
-/* TEXT in WIDTH columns; printf() would take most of the time. */
+/* Print TEXT in WIDTH columns; printf() would take most of the time. */
 static void
 print_padded(FILE *f, const char *text, int width, bool is_right)
 {
@@ -228,7 +229,7 @@ maps_mappings_print_row(struct printer *p, const struct leaf *l)
 	}
 	snprintf(text, sizeof text, "  %s%s", maps_mappings_class_of(p, l),
 		is_guess ? GUESS_MARK : "");
-	/* Nothing but blanks at the end of a line. */
+	/* Avoid trailing blanks at the end of a line. */
 	if (r->path)
 		print_padded(f, text, p->class_width + 2, false);
 	else

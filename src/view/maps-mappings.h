@@ -7,7 +7,7 @@
 #include "ui/ui.h"
 #include "view/maps.h"
 
-/* The table of BY_MAPPING alone.  ui_output_close() reports errors of writing. */
+/* Print only the table for BY_MAPPING. ui_output_close() reports write errors. */
 void maps_show_mappings(
 	struct ui_output *out, const struct ui_options *ui, const struct maps_report *report);
 

@@ -46,7 +46,7 @@ print_part(FILE *f, const struct place *p, const struct space *s, const struct u
 		s->rss_from != SPACE_RSS_NONE ? UI_SIZE(ui, l->rss_bytes) : "?");
 }
 
-/* The owner of the address. */
+/* Print the owner of the address. */
 static void
 print_owner(FILE *f, const struct place *p, const struct target *t)
 {

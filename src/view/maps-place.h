@@ -1,6 +1,4 @@
-/*
- * maps-place: what 'memdiag maps --at' prints.
- */
+/* maps-place: the output of 'memdiag maps --at'. */
 #ifndef MEMDIAG_VIEW_MAPS_PLACE_H
 #define MEMDIAG_VIEW_MAPS_PLACE_H
 
@@ -12,8 +10,8 @@
 struct target;
 
 /*
- * Print P of the space S of T, NULL if S is of a saved map, for people, or as JSON with WARNINGS,
- * which may be NULL.  ui_output_close() reports errors of writing.
+ * Print P, a place in the space S of T (NULL: S is from a saved map), as text, or as JSON with
+ * WARNINGS, which may be NULL. ui_output_close() reports write errors.
  */
 void maps_place_text(struct ui_output *out, const struct ui_options *ui, const struct place *p,
 	const struct space *s, const struct target *t);

@@ -1,4 +1,4 @@
-/* 'memdiag maps' of several processes. */
+/* 'memdiag maps' for several processes. */
 #include <config.h>
 
 #include "view/maps-processes.h"
@@ -12,7 +12,7 @@
 #include "view/maps-json.h"
 #include "view/maps-text.h"
 
-/* Names of JSON. */
+/* JSON names. */
 static const char *const part_names[NR_PROCESS_PARTS] = {
 	[PART_STACK] = "stack_rss_bytes",
 	[PART_HEAP] = "heap_rss_bytes",

@@ -1,6 +1,4 @@
-/*
- * maps-processes: what 'memdiag maps' prints of several processes.
- */
+/* maps-processes: the output of 'memdiag maps' for several processes. */
 #ifndef MEMDIAG_VIEW_MAPS_PROCESSES_H
 #define MEMDIAG_VIEW_MAPS_PROCESSES_H
 
@@ -9,8 +7,8 @@
 #include "ui/warnings.h"
 
 /*
- * SUMS in the order they are in and their total: LIMIT lines (0: all) as a table with
- * EXTRAS (bits of enum extra), or as JSON with WARNINGS. 0, or -1 with E.
+ * Print SUMS in their present order, and their total: LIMIT lines (0: all) as a table with EXTRAS
+ * (bits of enum extra), or as JSON with WARNINGS.  Returns 0, or -1 with E.
  */
 int maps_processes_text(struct ui_output *out, const struct ui_options *ui,
 	const struct process_sums *sums, const struct selection *selection, unsigned int extras,

@@ -1,4 +1,4 @@
-/* 'memdiag maps' for people. */
+/* The text output of 'memdiag maps'. */
 #include <config.h>
 
 #include "view/maps-text.h"
@@ -31,10 +31,10 @@ struct maps_text_shower {
 	const struct space *s; /* of the report */
 	struct ui_table *table;
 	bool has_rss, has_hugetlb, has_bar;
-	bool has_guess; /* in a row that was shown */
-	size_t nr_more; /* groups that were not shown */
+	bool has_guess; /* a shown row contains a guess */
+	size_t nr_more; /* number of groups not shown */
 	struct err *e;
-	bool failed; /* E says why */
+	bool failed; /* E has the reason */
 };
 
 /* ---- cells ---- */
@@ -60,7 +60,7 @@ cell(struct maps_text_shower *sh, const char *text)
 		sh->failed = true;
 }
 
-/* A name; SH notes whether one of them was a guess. */
+/* Add a name; record in SH whether it is a guess. */
 static void
 name_cell(struct maps_text_shower *sh, const char *text, enum confidence confidence)
 {
@@ -79,7 +79,7 @@ maps_text_size_cell(struct maps_text_shower *sh, uint64_t bytes, bool is_known)
 	cell(sh, is_known ? ui_size(sh->ui, bytes, text, sizeof text) : "?");
 }
 
-/* Only threads have one. */
+/* Add unused stack space, which only threads have. */
 static void
 unused_cell(struct maps_text_shower *sh, const struct row *r)
 {
@@ -131,7 +131,7 @@ maps_text_count_cell(struct maps_text_shower *sh, uint64_t count)
 	cell(sh, text);
 }
 
-/* Paths can be long: they go last, where a terminal cuts them. */
+/* True if the name is the last column: paths can be long, and a terminal cuts them there. */
 static bool
 is_name_last(const struct maps_text_shower *sh)
 {
@@ -153,7 +153,7 @@ columns(struct maps_text_shower *sh)
 		column(sh, "", false);
 }
 
-/* The share of R in the whole, by the column that is sorted by. */
+/* Return R's share of the total, by the sort column. */
 static double
 maps_text_share(const struct maps_text_shower *sh, const struct row *r)
 {
@@ -190,13 +190,13 @@ total_row(struct maps_text_shower *sh)
 	struct row total = row_of_all(sh->s, sh->r->selection);
 	bool has_bar = sh->has_bar;
 
-	total.confidence = CONFIDENCE_EXACT; /* the guess is where it is shared out */
+	total.confidence = CONFIDENCE_EXACT; /* only the division into rows is a guess */
 	sh->has_bar = false;
 	maps_text_group_row(sh, &total);
 	sh->has_bar = has_bar;
 }
 
-/* A group of one part needs no second line to say so. */
+/* True if R is its group's only part, which needs no separate line. */
 static bool
 is_only_part(const struct rows *rows, const struct row *r)
 {
@@ -223,7 +223,7 @@ all_rows(struct maps_text_shower *sh)
 
 /* ---- around the table ---- */
 
-/* The name of a file, or a process, and its totals. */
+/* Print the name of the file or process, and its totals. */
 static void
 head_of_file(struct ui_output *out, const struct ui_options *ui, const struct space *s)
 {
@@ -269,7 +269,7 @@ maps_selection_text(FILE *f, const struct selection *sel)
 		fputs(":\n", f);
 }
 
-/* Names of those that are equal in one line, each of the others in one of its own. */
+/* Print equal identities in one line, each different one in a separate line. */
 static void
 identities(const struct maps_text_shower *sh)
 {
@@ -297,10 +297,10 @@ identities(const struct maps_text_shower *sh)
 	}
 }
 
-/* More of them go to --json. */
+/* --json lists all of them. */
 #define REPEATS_SHOWN 3
 
-/* Files that are mapped more than once: no sum is wrong, but it is not what it seems. */
+/* List files mapped more than once: the sums are right, but may surprise. */
 static void
 print_repeats(const struct maps_text_shower *sh)
 {
@@ -323,7 +323,7 @@ print_repeats(const struct maps_text_shower *sh)
 			r->nr - REPEATS_SHOWN);
 }
 
-/* The memory of another malloc. */
+/* Print the memory of another malloc. */
 static void
 maps_text_other_malloc(const struct maps_text_shower *sh)
 {
@@ -339,7 +339,7 @@ maps_text_other_malloc(const struct maps_text_shower *sh)
 			text_printable(o->path, path, sizeof path), name ? ")" : "");
 }
 
-/* A file does not show page tables, nor the limit of where it was saved. */
+/* Print the last lines for a file, which has no data on page tables and limits. */
 static void
 foot_of_file(const struct maps_text_shower *sh)
 {

@@ -13,14 +13,14 @@
 #include "ui/ui.h"
 #include "view/maps.h"
 
-/* Print it as a table for people, or as JSON.  0, or -1 with E. */
+/* Print the report as a table, or as JSON.  Returns 0, or -1 with E. */
 int maps_show_text(struct ui_output *out, const struct ui_options *ui,
 	const struct maps_report *report, struct err *e);
 
-/* A line that says what SEL takes; none if it takes all. */
+/* Print a line about the selection SEL; print nothing if it selects everything. */
 void maps_selection_text(FILE *f, const struct selection *sel);
 
-/* The facts about T that all users may read; WHY is the reason that there are no more. */
+/* Print the facts about T that all users may read; WHY is the reason that the rest is missing. */
 void maps_totals_text(struct ui_output *out, const struct ui_options *ui, const struct target *t,
 	const struct os_status *s);
 

@@ -21,7 +21,7 @@ profiled_plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* The command, and what it does to a process. */
+/* Return the command, and its action on the process. */
 static const char *
 command_of(const struct profiled *p)
 {
@@ -142,7 +142,7 @@ print_amounts(const struct profiled *p, const struct ui_options *opt, FILE *f)
 			s->nr_forgotten);
 }
 
-/* Those of the program itself. */
+/* Print the mappings of the program itself. */
 static void
 print_mappings(const struct wire_sites *s, const struct ui_options *opt, FILE *f)
 {
@@ -186,7 +186,7 @@ print_kept(const struct profiled *p, FILE *f)
 			f);
 }
 
-/* How it came to its end. */
+/* Print how the profile ended. */
 static void
 print_end(const struct profiled *p, const struct target *t, FILE *f)
 {
@@ -199,7 +199,7 @@ print_end(const struct profiled *p, const struct target *t, FILE *f)
 		fprintf(f, "the process, or the program in it, ended; what there was is kept\n");
 }
 
-/* A record that has ended, or whose log has. */
+/* Print a record that has ended, or whose log has ended. */
 static void
 print_log(const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
 {
@@ -207,7 +207,7 @@ print_log(const struct profiled *p, const struct target *t, const struct ui_opti
 
 	print_end(p, t, f);
 	if (p->verb == PROFILE_START)
-		fprintf(f, "%s %d goes on to be recorded in memory; its log has ended\n", t->comm,
+		fprintf(f, "%s %d is still recorded in memory; its log has ended\n", t->comm,
 			(int)t->pid);
 	if (*p->path)
 		fprintf(f, "memory record written: %s\n", p->path);

@@ -15,12 +15,14 @@
 #define MAX_PROCESS_ROWS 16
 
 /*
- * The part of the RSS peak that was not counted, if it is more than a program, its libraries and
- * their data take: then the limit did not cover all of it.  0: less than that.
+ * The uncounted part of the RSS peak is reported above this size, which exceeds what a program, its
+ * libraries and their data usually take: the limit then did not cover all memory.  Below it, 0 is
+ * reported.
  */
 #define USUAL_UNCOUNTED_BYTES (UINT64_C(128) << 20)
 
-/* The rest of a small program.  With a limit, more than that beyond it is worth a line. */
+/* The uncounted part of a small program.  With a limit, more than this above the limit is
+ * reported. */
 #define LEAST_UNCOUNTED_BYTES (UINT64_C(16) << 20)
 
 static bool
@@ -52,7 +54,7 @@ print_uncounted(const struct run_report *r, const struct ui_options *opt, FILE *
 			UI_SIZE(opt, bytes));
 }
 
-/* The bytes counted in blocks, and in mappings. */
+/* Print the bytes counted in blocks and in mappings. */
 static void
 run_print_live(const struct wire_totals *sum, const struct ui_options *opt, FILE *f)
 {
@@ -99,7 +101,7 @@ run_print_text(const struct run_report *r, const struct ui_options *opt, struct 
 	return family_print(r->family, opt, out, opt->verbose ? 0 : MAX_PROCESS_ROWS, "-v", e);
 }
 
-/* How the program ended. */
+/* Return how the program ended. */
 static json_t *
 end_json(const struct run_report *r)
 {

@@ -1,6 +1,4 @@
-/*
- * run: what 'memdiag run' prints when the program has ended.
- */
+/* run: the output of 'memdiag run' after the program has ended. */
 #ifndef MEMDIAG_VIEW_RUN_H
 #define MEMDIAG_VIEW_RUN_H
 
@@ -16,17 +14,17 @@
 struct run_report {
 	const char *program;
 	const struct os_end *end;
-	const struct wire_segment *counted; /* NULL: the agent did not start in it */
+	const struct wire_segment *counted; /* NULL: the agent did not start in the program */
 	struct wire_totals sum;		    /* of COUNTED */
 	const struct family *family;	    /* NULL: children were not followed */
 	bool has_limit_for_all;
-	int64_t limit_bytes; /* of each process; INT64_MAX: none */
+	int64_t limit_bytes; /* of each process; INT64_MAX: unlimited */
 };
 
-/* A line for people, and a table of the processes if there were several.  0, or -1 with E. */
+/* Print a line, and a table of the processes if several ran.  Returns 0, or -1 with E. */
 int run_print_text(const struct run_report *r, const struct ui_options *opt, struct ui_output *out,
 	struct err *e);
-/* The document, the caller's; NULL with E. */
+/* Return the document, which the caller frees; NULL with E. */
 json_t *run_to_json(const struct run_report *r, struct err *e);
 
 #endif

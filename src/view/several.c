@@ -13,7 +13,7 @@
 
 /* ---- numbers ---- */
 
-/* The row of LIST whose "kind" is KIND. */
+/* Return the row of LIST whose "kind" is KIND. */
 static json_t *
 row_of_kind(json_t *list, const char *kind)
 {
@@ -30,7 +30,7 @@ row_of_kind(json_t *list, const char *kind)
 	return NULL;
 }
 
-/* The number of DOCUMENT at PATH; NULL if it is not known. */
+/* Return the number at PATH in DOCUMENT; NULL if unknown. */
 static json_t *
 number_at(json_t *document, const char *path)
 {
@@ -47,7 +47,7 @@ number_at(json_t *document, const char *path)
 	return json_is_integer(at) ? at : NULL;
 }
 
-/* The sum over DOCUMENTS; false if it is not known of one of them. */
+/* Compute the sum over DOCUMENTS; return false if a document lacks the number. */
 static bool
 sum_of(json_t *documents, const char *path, json_int_t *ret)
 {
@@ -134,7 +134,7 @@ several_add_total(struct ui_table *t, const struct ui_options *ui,
 	return ui_table_cell(t, "total", e);
 }
 
-/* The total of memory that processes share is more than the memory that they have. */
+/* Note that the total counts shared memory once per process. */
 static void
 note_shared(struct ui_output *out, const struct several_column *columns, json_t *documents)
 {

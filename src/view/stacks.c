@@ -15,7 +15,7 @@
 #include "ui/units.h"
 #include "view/durations.h"
 
-/* The index behind the last thread that has the same stack as thread FIRST. */
+/* Return the index after the last thread that has the same stack as thread FIRST. */
 static size_t
 end_of_group(const struct stacks *s, size_t first)
 {
@@ -38,7 +38,7 @@ count_groups(const struct stacks *s)
 
 /* ---- text ---- */
 
-/* "12 threads: 4711 worker, 4712 worker ..." */
+/* Print "12 threads: 4711 worker, 4712 worker ..." */
 static int
 stacks_put_threads(
 	const struct stacks *s, size_t first, size_t end, struct ui_output *out, struct err *e)

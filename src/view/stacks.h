@@ -1,6 +1,4 @@
-/*
- * stacks: where the threads of a process are, as text and JSON.
- */
+/* stacks: print the stacks of a process's threads, as text and JSON. */
 #ifndef MEMDIAG_VIEW_STACKS_H
 #define MEMDIAG_VIEW_STACKS_H
 
@@ -10,10 +8,10 @@
 #include "os/os.h"
 #include "ui/ui.h"
 
-/* Each stack once, below the threads that have it. */
+/* Print each stack once, below the threads that have it. */
 int stacks_print(
 	const struct stacks *s, const struct target *t, struct ui_output *out, struct err *e);
-/* The members of "data". */
+/* Add the members of "data". */
 int stacks_to_json(const struct stacks *s, json_t *data, struct err *e);
 
 #endif

@@ -10,10 +10,10 @@
 #include "ui/output.h"
 #include "ui/units.h"
 
-#define LEAD_COLUMNS 9 /* "PROFILE  ", as of a verdict */
+#define LEAD_COLUMNS 9 /* "PROFILE  ", aligned with verdicts */
 /*
- * The error of an estimate from n samples is about 1/sqrt(n) (doc/internals/profile.md): above a
- * third.
+ * The error of an estimate from n samples is about 1/sqrt(n) (doc/internals/profile.md): above one
+ * third for fewer samples.
  */
 #define FEW_SAMPLES 10
 

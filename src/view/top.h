@@ -1,7 +1,4 @@
-/*
- * top: the stacks that hold most of the memory, of a profile that is being taken, for people and as
- * JSON.
- */
+/* top: print the stacks that hold the most memory, from a running profile, as text and as JSON. */
 #ifndef MEMDIAG_VIEW_TOP_H
 #define MEMDIAG_VIEW_TOP_H
 
@@ -11,10 +8,10 @@
 #include "os/os.h"
 #include "ui/ui.h"
 
-/* Print T, of TARGET; nothing if it is not being profiled. */
+/* Print T, of TARGET; print nothing if no profile is running. */
 void top_print(const struct profile_top *t, const struct target *target,
 	const struct ui_options *opt, const struct ui_output *out);
-/* The same, null if it is not being profiled. */
+/* Return the same stacks; null if no profile is running. */
 json_t *top_to_json(const struct profile_top *t);
 
 #endif

@@ -14,7 +14,8 @@
 #include "ui/json.h"
 #include "view/trace.h"
 
-/* Those that the headers of some libc lack (uapi/asm-generic/mman-common.h, uapi/linux/mman.h). */
+/* Constants missing from the headers of some libc (uapi/asm-generic/mman-common.h,
+ * uapi/linux/mman.h). */
 #ifndef MAP_SYNC
 #define MAP_SYNC 0x80000
 #endif
@@ -27,7 +28,7 @@
 #ifndef SHM_EXEC
 #define SHM_EXEC 0100000
 #endif
-#define MAP_KIND 0xf /* MAP_TYPE of the kernel: these bits are one number */
+#define MAP_KIND 0xf /* MAP_TYPE in the kernel: these bits form a number */
 
 struct flag {
 	uint64_t bit;
@@ -52,7 +53,7 @@ static const struct flag remap_flags[] = { FLAG(MREMAP_MAYMOVE), FLAG(MREMAP_FIX
 static const struct flag shm_flags[] = { FLAG(SHM_RDONLY), FLAG(SHM_RND), FLAG(SHM_REMAP),
 	FLAG(SHM_EXEC), { 0 } };
 
-/* The names of the bits of VALUE added to LIST, and as a number what has none. */
+/* Add the names of the bits in VALUE to LIST, and unnamed bits as a number. */
 static json_t *
 add_flags(json_t *list, uint64_t value, const struct flag *known)
 {
@@ -85,7 +86,7 @@ map_flags_json(uint64_t flags)
 static json_t *
 flags_json(const struct trace_entry *c)
 {
-	/* An int, of which the kernel's record has 8 bytes. */
+	/* An int, stored in 8 bytes of the kernel's record. */
 	if (c->call == TRACE_MMAP)
 		return map_flags_json((uint32_t)c->arg[3]);
 	if (c->call == TRACE_MREMAP)
@@ -118,7 +119,7 @@ advice_json(const struct trace_entry *c)
 	return json_string(c->arg[2] == MADV_FREE ? "MADV_FREE" : "MADV_DONTNEED");
 }
 
-/* The value that the call returned: an address, or else 0. */
+/* Return the call's result if it is an address, else 0. */
 static json_t *
 result_json(const struct trace_event *event)
 {
@@ -181,7 +182,7 @@ call_json(const struct trace_event *event)
 	return o;
 }
 
-/* LINE is released. */
+/* Write LINE and release it. */
 static int
 trace_calls_write_line(json_t *line, FILE *f, struct err *e)
 {

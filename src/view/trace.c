@@ -17,7 +17,7 @@
 
 /* ---- lines of calls ---- */
 
-/* The columns before the stack. */
+/* Width of the columns before the stack. */
 #define EVENT_COLUMNS 58
 
 void
@@ -28,8 +28,8 @@ trace_print_head(FILE *f)
 }
 
 /*
- * The errors of these calls (mmap(2), mremap(2), madvise(2), shmat(2)), and what drivers return;
- * glibc has names for them since 2.32.
+ * Errors of these calls (mmap(2), mremap(2), madvise(2), shmat(2)), and errors returned by drivers;
+ * glibc names errors since 2.32.
  */
 const char *
 trace_error_name(int error, char *buf, size_t size)
@@ -51,7 +51,7 @@ trace_error_name(int error, char *buf, size_t size)
 	return buf;
 }
 
-/* "128.0 MiB", "-128.0 MiB" for what the call takes away, or why it failed, into BUF. */
+/* Write "128.0 MiB", "-128.0 MiB" for memory that the call removes, or the error, to BUF. */
 static const char *
 size_of_event(const struct trace_event *event, const struct ui_options *ui, char *buf, size_t size)
 {
@@ -89,7 +89,7 @@ trace_print_event(const struct trace_event *event, const struct ui_options *ui,
 
 /* ---- the order of stacks ---- */
 
-/* A stack of a program. */
+/* A program's stack. */
 struct trace_row {
 	const struct trace_program *program;
 	uint32_t stack;
@@ -101,7 +101,7 @@ struct trace_rows {
 	size_t nr, room;
 };
 
-/* The bytes left count most, then the bytes mapped, as of a process that has ended. */
+/* Compare by bytes left, then by bytes mapped, which matters for an ended process. */
 static int
 by_weight(const void *a, const void *b)
 {
@@ -120,7 +120,7 @@ by_weight(const void *a, const void *b)
 	return 0;
 }
 
-/* Calls of a stack that had an effect. */
+/* Return the number of successful calls from a stack. */
 static uint64_t
 nr_calls(const struct trace_sums *s)
 {
@@ -180,7 +180,7 @@ sum_of_all(const struct trace_rows *rows)
 	return all;
 }
 
-/* Whether what is left of any program is known: of those that have ended nothing is left. */
+/* True if the remaining bytes are known for any program: nothing remains of an ended one. */
 static bool
 is_any_settled(const struct trace *t)
 {
@@ -205,7 +205,7 @@ trace_plural(uint64_t nr)
 	return nr == 1 ? "" : "s";
 }
 
-/* The bytes mapped and so on, of all stacks or of one. */
+/* Print the bytes mapped and the other sums, for all stacks or one. */
 static void
 trace_print_sums(const struct trace_view *v, const struct trace_sums *s, bool is_settled, FILE *f)
 {
@@ -245,7 +245,7 @@ trace_print_sums(const struct trace_view *v, const struct trace_sums *s, bool is
 			trace_plural(s->nr_failed));
 }
 
-/* "anon, over 64 MiB 256.0 MiB (12.0 MiB resident)" for each class of a stack */
+/* Print "anon, over 64 MiB 256.0 MiB (12.0 MiB resident)" for each class of a stack. */
 static void
 print_classes(const struct trace_view *v, const struct trace_row *row, FILE *f)
 {
@@ -288,10 +288,10 @@ trace_print_row(const struct trace_view *v, const struct trace_row *row, FILE *f
 	frames_print(p->profile, row->stack, &p->marks, s->end, f);
 }
 
-/* RSS that grows by more has a cause, and less of it than half is explained by mappings. */
+/* Report RSS growth above this size if mappings explain less than half of it. */
 #define UNEXPLAINED_BYTES (INT64_C(32) << 20)
 
-/* RSS has changed by CHANGE, and the calls have mapped MAPPED_BYTES. */
+/* Print the change of RSS, compared with MAPPED_BYTES. */
 static void
 print_rss(const struct trace_view *v, uint64_t mapped_bytes, FILE *f)
 {
@@ -433,12 +433,12 @@ programs_json(const struct trace *t)
 	return list;
 }
 
-/* The stacks that are to be written. */
+/* The stacks to write. */
 struct trace_writer {
 	const struct trace_row *next, *end;
 };
 
-/* The next stack, or NULL: ui_json_print_with(). */
+/* Return the next stack, or NULL: ui_json_print_with(). */
 static json_t *
 next_stack(void *arg)
 {

@@ -1,4 +1,4 @@
-/* 'memdiag trim' for people and for programs. */
+/* The text and JSON output of 'memdiag trim'. */
 #include <config.h>
 
 #include "view/trim.h"
@@ -26,7 +26,7 @@
 
 /* ---- text: before and after ---- */
 
-/* How much of a row is rough: nothing, what is predicted, or all of it. */
+/* The approximate part of a row: nothing, the prediction, or all numbers. */
 enum rough { SURE, ROUGH_AFTER, ROUGH };
 
 static int
@@ -81,7 +81,7 @@ trim_print_head(const struct trim *t, size_t nr_arenas, const char *what, struct
 		nr_arenas, nr_arenas == 1 ? "" : "s", what);
 }
 
-/* Explain the marks, and name the numbers that do not agree. */
+/* Explain the marks, and list the numbers that do not agree. */
 static void
 print_trim_checks(const struct trim *t, bool has_rough, struct ui_output *out)
 {
@@ -90,7 +90,7 @@ print_trim_checks(const struct trim *t, bool has_rough, struct ui_output *out)
 	checks_print(&t->checks, out->f);
 }
 
-/* The number of arenas, whatever malloc it is. */
+/* Return the number of arenas, for any malloc. */
 static size_t
 nr_arenas(const struct trim *t)
 {
@@ -162,7 +162,7 @@ trim_add_arena(struct ui_table *table, const struct ui_options *ui, const struct
 		heap_certainty_name(a->certainty), NULL);
 }
 
-/* The arenas that most goes back from come first. */
+/* Print the arenas, largest release first. */
 static int
 trim_print_arenas(
 	const struct heap *h, const struct trim_options *opt, struct ui_output *out, struct err *e)
@@ -243,7 +243,8 @@ print_forecast(
 	return 0;
 }
 
-/* jemalloc says how many pages are free; whether the process has them all is not known. */
+/* Print the forecast. jemalloc reports the number of free pages; how many are resident is
+ * unknown. */
 static int
 print_jemalloc_forecast(
 	const struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e)

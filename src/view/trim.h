@@ -1,6 +1,4 @@
-/*
- * trim: what 'memdiag trim' prints.
- */
+/* trim: the output of 'memdiag trim'. */
 #ifndef MEMDIAG_VIEW_TRIM_H
 #define MEMDIAG_VIEW_TRIM_H
 
@@ -9,9 +7,9 @@
 
 int trim_print_text(
 	const struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e);
-/* The result of the second measurement. */
+/* Print the result of the second measurement. */
 void trim_print_later(const struct trim *t, const struct trim_options *opt, struct ui_output *out);
-/* The document, the caller's; NULL with E. */
+/* Return the document, which the caller frees; NULL with E. */
 json_t *trim_to_json(const struct trim *t, const struct trim_options *opt, struct err *e);
 
 #endif

@@ -10,9 +10,9 @@
 #include "diagnose/verdict.h"
 #include "ui/ui.h"
 
-/* Print the weightiest three of V, or "nothing to do". */
+/* Print the three largest of V, or "nothing to do". */
 void verdicts_print(const struct ui_output *o, const struct verdict *v, size_t nr);
-/* All of V, for "verdicts". */
+/* Return all of V, for "verdicts". */
 json_t *verdicts_to_json(const struct verdict *v, size_t nr);
 
 #endif

@@ -248,7 +248,7 @@ struct wire_log {
 	struct wire_log_writer writer;
 };
 
-_Static_assert(sizeof(struct wire_log) <= WIRE_LOG_TAKEN_AT, "the bits are behind the head");
+_Static_assert(sizeof(struct wire_log) <= WIRE_LOG_TAKEN_AT, "the bits follow the head");
 /* The number of blocks is the number of bytes after the sites divided by the size of a block. */
 _Static_assert(WIRE_LOG_HEADER_BYTES < WIRE_LOG_BLOCK_BYTES, "the head is less than a block");
 

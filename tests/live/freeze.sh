@@ -130,7 +130,7 @@ start_tracee idle 2
 other=$!
 wait_for $other "$dir/other.out" still
 check 'two at once: all threads, or it is said who traces it' each_of 50 frozen '0 4' 1000 1 300000
-kill -INT $other
+kill -TERM $other
 wait $other
 if command -v strace >/dev/null; then
 	strace -f -o /dev/null -p "$tracee_pid" 2>"$dir/strace.err" &

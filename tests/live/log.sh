@@ -58,7 +58,7 @@ check 'record start --mode mem-fast begins a record in memory' record start --mo
 check 'record start --mode log-fast of a process that is recorded in memory' begins_log
 check 'a thread allocates after the record has got a log' told 'play 3 5000 0'
 check 'record start --mode mem-fast of a process whose log is written' exits 0 memdiag record start --mode mem-fast --pid "$tracee_pid"
-check 'record start --mode mem-fast says that the log has ended' grep -q 'goes on to be recorded in memory; its log has ended' "$dir/out"
+check 'record start --mode mem-fast says that the log has ended' grep -q 'is still recorded in memory; its log has ended' "$dir/out"
 check 'record status after --mode mem-fast: recording, and no log is written' log_is '.data | .is_recording and (.log | (.is_written or .is_open) | not)'
 check 'record stop writes the record that is in memory again' record stop -o "$dir/memory"
 check 'record start --mode slow: a usage error' exits_saying 64 'is not a mode' memdiag record start --mode slow --pid "$tracee_pid"

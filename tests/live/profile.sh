@@ -183,7 +183,7 @@ check 'profile without verb and time: a usage error' exits_saying 64 'what is to
 check 'profile start --seconds: a usage error' exits_saying 64 'without start and stop' memdiag profile start --seconds 1 --pid "$tracee_pid"
 check 'profile start --rate 0: a usage error' exits_saying 64 'not a rate' memdiag profile start --rate 0 --pid "$tracee_pid"
 check 'profile start --rate fast: a usage error' exits 64 memdiag profile start --rate fast --pid "$tracee_pid"
-check 'profile --seconds 0: a usage error' exits_saying 64 'no time' memdiag profile --seconds 0 --pid "$tracee_pid"
+check 'profile --seconds 0: a usage error' exits_saying 64 'not a DURATION to run for' memdiag profile --seconds 0 --pid "$tracee_pid"
 check 'profile into a directory that is missing: status 1' exits_saying 1 'cannot write a profile into' \
 	memdiag profile --seconds 1h -o "$dir/none/p" --pid "$tracee_pid"
 check 'profile dump of a process without a profile: refused' exits_saying 5 'has no profile' memdiag profile dump --pid "$tracee_pid"

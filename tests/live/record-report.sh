@@ -156,7 +156,7 @@ check 'record stop ends the log of the second record' exits 0 patiently memdiag 
 check 'record report of the directory of a log runs' report "$dir/logs"
 check 'record report of a log: what was live at its end' test "$(row "$leak"), $(row "$table")" = "$bytes 20, 70000 1"
 check 'record start begins a third record' exits 0 patiently memdiag record start -p "$tracee_pid"
-check 'record report --since a moment of another record: a usage error' exits_saying 64 'begun anew' memdiag record report "$tracee_pid" --since "$dir/last.heap"
+check 'record report --since a moment of another record: a usage error' exits_saying 64 'last start of the record' memdiag record report "$tracee_pid" --since "$dir/last.heap"
 check 'record stop ends the third record' exits 0 patiently memdiag record stop -p "$tracee_pid" -o "$dir/stopped"
 check 'profile start after the records' exits 0 patiently memdiag profile start -p "$tracee_pid"
 check 'record report of a process with a profile: refused' exits_saying 5 'is a profile' memdiag record report "$tracee_pid"
