@@ -249,8 +249,10 @@ main(int argc, char **argv)
 			stderr);
 		return UI_PERMISSION;
 	}
-	/* memdiag's few threads share one arena: creating one for each takes longer than their
-	 * work. */
+	/*
+	 * memdiag's few threads share one arena: creating one for each takes longer than their
+	 * work.
+	 */
 	mallopt(M_ARENA_MAX, 1);
 	if (ui_keep_standard_files() < 0)
 		return UI_FAILED;

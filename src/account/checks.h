@@ -24,10 +24,10 @@ struct checks {
 	struct check v[CHECKS_MAX];
 	size_t nr;
 	bool is_resident_rough; /* resident bytes of arenas and large blocks exceed RSS */
-	bool is_rough;		/* a number of the arenas is rough: the resident bytes, or another
-				 * one */
-	bool is_mmapped_rough;	/* too few or too many large blocks were found */
-	bool has_run;		/* the process may have changed the compared numbers */
+	/* a number of the arenas is rough: the resident bytes, or another one */
+	bool is_rough;
+	bool is_mmapped_rough; /* too few or too many large blocks were found */
+	bool has_run;	       /* the process may have changed the compared numbers */
 };
 
 /* The compared values.  Zeroed, then filled by the functions below. */
@@ -53,16 +53,17 @@ bool check_facts_add_arena(
 	struct check_facts *f, uint64_t found_bytes, uint64_t leeway_bytes, uint64_t system_bytes);
 /* Add an arena with IN_USE of its SYSTEM bytes in use. */
 void check_facts_add_in_use(struct check_facts *f, uint64_t in_use_bytes, uint64_t system_bytes);
-/* The largest RSS seen while the heap was read: the arenas may have been read in any of the
- * stops. */
+/*
+ * The largest RSS seen while the heap was read: the arenas may have been read in any of the stops.
+ */
 struct rss_watch {
 	const struct target *t;
 	uint64_t rss_bytes; /* 0: unknown */
 	uint64_t lag_bytes;
 };
 /*
- * The callback of struct heap_options that runs with the read: reads RSS in the same stop.  ARG is
- * a struct rss_watch.
+ * The callback of struct heap_options that runs with the read; it reads RSS in the same stop.  ARG
+ * is a struct rss_watch.
  */
 void rss_watch_look(const struct regions *m, void *arg);
 /*
@@ -72,8 +73,10 @@ void rss_watch_look(const struct regions *m, void *arg);
  */
 void check_facts_add_heap(struct check_facts *f, const struct heap *h, const struct rss_watch *w,
 	const struct space *s);
-/* Add the resident bytes of the arenas and the large blocks (f->mmapped) of S, and RSS at that
- * time. */
+/*
+ * Add the resident bytes of the arenas and the large blocks (f->mmapped) of S, and RSS at that
+ * time.
+ */
 void check_facts_add_space(struct check_facts *f, const struct space *s);
 /* Add arena NR of S, which has SYSTEM bytes in malloc's account; as check_facts_add_arena(). */
 bool check_facts_add_space_arena(

@@ -18,8 +18,10 @@ struct comparable {
 	const struct growth_list *list[COMPARABLE_LISTS];
 };
 
-/* Return the lists of COMMAND; NULL if its outputs cannot be compared.  For maps, these are the
- * groups. */
+/*
+ * Return the lists of COMMAND; NULL if its outputs cannot be compared.  For maps, these are the
+ * groups.
+ */
 const struct comparable *comparable_find(const char *command);
 /* The lists of maps --by=mapping. */
 extern const struct comparable maps_by_mapping;

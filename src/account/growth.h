@@ -64,8 +64,10 @@ struct growth {
 	size_t nr, room;
 };
 
-/* Compare the lists WAS and IS of two documents.  G must be zeroed or released.  Returns 0, or -1
- * with E. */
+/*
+ * Compare the lists WAS and IS of two documents.  G must be zeroed or released.  Returns 0, or -1
+ * with E.
+ */
 int growth_find(
 	struct growth *g, const struct growth_list *list, json_t *was, json_t *is, struct err *e);
 void growth_release(struct growth *g);
@@ -79,8 +81,10 @@ size_t growth_nr_columns(const struct growth_list *list);
 bool growth_is_size(const struct growth_column *c);
 /* Return the growth of ROW in COLUMN. */
 int64_t growth_change(const struct growth_row *row, size_t column);
-/* growth_is_changed(): true if a size of ROW changed; a changed count alone is not worth a line.
- * growth_is_any(): true if such a row exists. */
+/*
+ * growth_is_changed(): true if a size of ROW changed; a changed count alone is not worth a line.
+ * growth_is_any(): true if such a row exists.
+ */
 bool growth_is_changed(const struct growth *g, const struct growth_row *row);
 bool growth_is_any(const struct growth *g);
 

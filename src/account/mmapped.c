@@ -11,8 +11,10 @@
 #include "maps/leaves.h"
 #include "os/os.h"
 
-/* True if LEAF may be such a block.  A name from the kernel overrides the region's original purpose
- * (maps/classify.c). */
+/*
+ * True if LEAF may be such a block.  A name from the kernel overrides the region's original purpose
+ * (maps/classify.c).
+ */
 static bool
 mmapped_is_chunk(const struct leaf *leaf)
 {

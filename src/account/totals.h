@@ -19,8 +19,8 @@ enum heap_account {
 /* The sums over all arenas. */
 struct heap_totals {
 	uint64_t system_bytes, in_use_bytes, cached_bytes, free_bytes, top_bytes, mprotect_bytes;
-	bool has_pages;				  /* known for every arena; else all members below
-						   * are 0 */
+	/* known for every arena; else all members below are 0 */
+	bool has_pages;
 	uint64_t account_bytes[NR_HEAP_ACCOUNTS]; /* adds up to resident_bytes */
 	uint64_t resident_bytes, swapped_bytes, page_bytes[NR_HEAP_PAGE_CLASSES];
 	uint64_t foreign_bytes; /* part of system_bytes; see struct heap_arena */
@@ -47,8 +47,9 @@ void heap_size_sums(const struct heap *h, unsigned int size_class, struct heap_s
 	struct heap_sum *ret_free);
 /* Return the arena at ADDR, or NULL. */
 const struct heap_arena *heap_arena_at(const struct heap *h, raddr addr);
-/* Return the number of threads that use A, by malloc's count or memdiag's; -1 if both are
- * unknown. */
+/*
+ * Return the number of threads that use A, by malloc's count or memdiag's; -1 if both are unknown.
+ */
 int heap_arena_threads(const struct heap *h, const struct heap_arena *a);
 
 #endif

@@ -109,11 +109,13 @@ void arch_set_result(struct arch_regs *r, int64_t value);
  * file): it restarts by itself, or it has already failed with EINTR.
  */
 enum arch_restart {
-	ARCH_NO_RESTART,	  /* not in a system call, or the call is finished */
-	ARCH_RESTARTS,		  /* from the registers, if they are restored exactly */
-	ARCH_RESTARTS_FROM_BLOCK, /* with a timeout that the kernel keeps until the thread's next
-				   * rt_sigreturn or timed call */
-	ARCH_FAILED_EINTR,	  /* arch_rewind() can undo this if arch_can_rewind */
+	ARCH_NO_RESTART, /* not in a system call, or the call is finished */
+	ARCH_RESTARTS,	 /* from the registers, if they are restored exactly */
+	/*
+	 * with a timeout that the kernel keeps until the thread's next rt_sigreturn or timed call
+	 */
+	ARCH_RESTARTS_FROM_BLOCK,
+	ARCH_FAILED_EINTR, /* arch_rewind() can undo this if arch_can_rewind */
 };
 enum arch_restart arch_restart(const struct arch_regs *r);
 

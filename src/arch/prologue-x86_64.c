@@ -297,8 +297,10 @@ move_next(struct moving *m, struct decoded *d, const char **why)
 	return true;
 }
 
-/* Move the instructions after the KEPT bytes that stay, which are moved as well unless they are a
- * mark. */
+/*
+ * Move the instructions after the KEPT bytes that stay, which are moved as well unless they are a
+ * mark.
+ */
 static int
 move_behind(const unsigned char *code, size_t size, raddr fn, raddr to, size_t kept,
 	struct prologue *ret, const char **why)
@@ -319,8 +321,10 @@ move_behind(const unsigned char *code, size_t size, raddr fn, raddr to, size_t k
 		if (!move_next(&m, &d, why))
 			return -1;
 	}
-	/* A jump to the beginning calls the function again; a jump past the instruction to undo
-	 * does not. */
+	/*
+	 * A jump to the beginning calls the function again; a jump past the instruction to undo
+	 * does not.
+	 */
 	*why = "something in it jumps to its beginning";
 	if (!is_never_entered(
 		    code, size, fn.v, ret->at.v + (is_mark || !kept), ret->at.v + ret->nr_bytes))

@@ -62,12 +62,16 @@ int prologue_move(const unsigned char *code, size_t size, raddr fn, unsigned int
 /* Return the PROLOGUE_WORD_BYTES of WAS at P->at, changed to jump to TO. */
 uint64_t prologue_patch(const struct prologue *p, uint64_t was, raddr to);
 
-/* Return how many bytes of a word from prologue_patch() belong to the patch; 0 if WORD is not
- * patched. */
+/*
+ * Return how many bytes of a word from prologue_patch() belong to the patch; 0 if WORD is not
+ * patched.
+ */
 size_t prologue_patch_bytes(uint64_t word);
 
-/* Return the target of a near jump at AT that begins with the bytes of WORD; {0} for other
- * instructions. */
+/*
+ * Return the target of a near jump at AT that begins with the bytes of WORD; {0} for other
+ * instructions.
+ */
 raddr prologue_jump_target(uint64_t word, raddr at);
 
 /*

@@ -539,8 +539,10 @@ skip_endbr(const unsigned char *code)
 	return memcmp(code, endbr64, sizeof endbr64) == 0 ? code + sizeof endbr64 : code;
 }
 
-/* Decode the target of a 7-byte instruction "REX.W OPCODE 05 disp32" (RIP-relative, to rax) at
- * CODE. */
+/*
+ * Decode the target of a 7-byte instruction "REX.W OPCODE 05 disp32" (RIP-relative, to rax) at
+ * CODE.
+ */
 static bool
 rip_relative(const unsigned char *code, unsigned char opcode, uint64_t addr, raddr *ret)
 {
@@ -614,8 +616,9 @@ arch_returned_address(const struct object *o, raddr fn)
 bool
 arch_follows_call(const unsigned char *before, size_t nr)
 {
-	/* call rel32 is e8 and four bytes; call r/m is ff /2 with a length of two to seven
-	 * bytes. */
+	/*
+	 * call rel32 is e8 and four bytes; call r/m is ff /2 with a length of two to seven bytes.
+	 */
 	if (nr >= 5 && before[nr - 5] == 0xe8)
 		return true;
 	for (size_t len = 2; len <= 7 && len <= nr; len++)

@@ -6,8 +6,8 @@
 #define MEMDIAG_BASE_ERR_H
 
 /*
- * The kind of failure.  The command line turns these into exit statuses (ui/ui.h), so one kind has
- * one remedy.
+ * The kind of failure.  The command line turns these into exit statuses (ui/exit.h), so one kind
+ * has one remedy.
  */
 enum err_kind {
 	ERR_FAILED = 1,	   /* any other failure */

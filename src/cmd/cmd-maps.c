@@ -100,8 +100,10 @@ cmd_maps_add_class(struct argp_state *state, const struct ui_option *row, void *
 		argp_failure(state, UI_FAILED, ENOMEM, "cannot keep classes");
 }
 
-/* Check the chosen classes after all options: a class may be defined after the option that selects
- * it. */
+/*
+ * Check the chosen classes after all options: a class may be defined after the option that selects
+ * it.
+ */
 static void
 check_classes(struct argp_state *state, const struct selection *sel)
 {
@@ -156,8 +158,8 @@ set_range(struct argp_state *state, const struct ui_option *row, void *input, ch
 		!ui_parse_address(end + 1, &sel->end.v, &end) || *end || sel->end.v <= sel->start.v)
 		ui_option_refuse(state, row, arg);
 	sel->start.v -= sel->start.v % page;
-	sel->end.v -= 1 + (sel->end.v - 1) % page; /* subtract first: this may be the last
-						    * address */
+	/* subtract first: this may be the last address */
+	sel->end.v -= 1 + (sel->end.v - 1) % page;
 	sel->end.v += page;
 	sel->has_range = true;
 	o->space.cut[0] = sel->start;
@@ -438,8 +440,9 @@ report_place(const struct cmd_maps_options *o, const struct target *t, const str
 	return is_partial(s) ? UI_PARTIAL : UI_DONE;
 }
 
-/* Report the totals, which all users may read, if the mappings are unreadable; WHY is the
- * reason. */
+/*
+ * Report the totals, which all users may read, if the mappings are unreadable; WHY is the reason.
+ */
 static int
 report_totals(const struct cmd_maps_options *o, const struct target *t, const struct err *why,
 	struct err *e)

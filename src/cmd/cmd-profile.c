@@ -21,7 +21,7 @@ static const struct ui_option options[] = {
 		PROFILE_RATE, AT(period_bytes), UI_GIVEN(struct profile_options, has_period) },
 	{ "sampler", 0, "WHICH", 1,
 		"take the samples of jemalloc by: auto: its own profiler (default); agent", UI_WORD,
-		AT(by_agent), .words = sampler_names, .wrong = "is no sampler: say " },
+		AT(by_agent), .words = sampler_names, .wrong = "is not a sampler: say " },
 	{ 0 },
 };
 

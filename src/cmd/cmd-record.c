@@ -46,7 +46,7 @@ static const struct ui_option options[] = {
 		"files of the log that stay, of 100 MB each (10); with status fewer of them, while "
 		"it is written",
 		UI_NUMBER, UI_AT(struct profile_options, files), .least = 1, .most = 1000000,
-		.wrong = "is no number of files" },
+		.wrong = "is not a number of files" },
 	{ 0 },
 };
 

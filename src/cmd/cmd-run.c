@@ -212,8 +212,10 @@ cmd_run_report(const struct cmd_run_work *r, struct ui_output *out, struct err *
 
 /* ---- both ways ---- */
 
-/* Use --output as the prefix of the profile's files with --profile; the numbers go to standard
- * error. */
+/*
+ * Use --output as the prefix of the profile's files with --profile; the numbers go to standard
+ * error.
+ */
 static void
 take_prefix(struct cmd_run_options *o)
 {

@@ -53,7 +53,7 @@ struct status {
 	struct agent_segment counter;
 	struct wire_totals totals;
 	struct sampler_memory sampler;
-	struct logged log; /* for a record */
+	struct logged log; /* log of a record */
 	struct warnings warnings;
 	struct family family; /* empty if the process is alone */
 	struct cmd_status_row *row;
@@ -193,8 +193,10 @@ by_bytes(const void *a, const void *b)
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/* Name the row of place I.  Place 0 counts threads that found no place, and a parent's calls before
- * a fork. */
+/*
+ * Name the row of place I.  Place 0 counts threads that found no place, and a parent's calls before
+ * a fork.
+ */
 static void
 name_row(struct cmd_status_row *r, const struct status *s, uint32_t i)
 {

@@ -254,7 +254,7 @@ cmd_timeline_open_file(struct input *in, const char *path, struct err *e)
 	if (found)
 		return found < 0 ? -1 : 0;
 	return err_set(e, 0,
-		"cannot read '%s': it is no recording of every allocation; "
+		"cannot read '%s': it is not a recording of every allocation; "
 		"a profile has no times, see memdiag report",
 		path);
 }

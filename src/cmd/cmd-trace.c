@@ -38,8 +38,10 @@
  */
 #define DEFAULT_PERIOD 61
 #define DEFAULT_STACK_BYTES (16 << 10)
-/* The buffers of all CPUs; each must hold the events that arrive while memdiag reads the symbols of
- * a large file. */
+/*
+ * The buffers of all CPUs; each must hold the events that arrive while memdiag reads the symbols of
+ * a large file.
+ */
 #define DEFAULT_BUFFERS_BYTES (64 << 20)
 #define LEAST_RING_BYTES (8 << 20)
 #define MOST_RING_BYTES (32 << 20)
@@ -118,7 +120,7 @@ static const struct ui_option options[] = {
 		"only these: mmap, munmap, mremap, brk, madvise, shmat, shmdt (all)", UI_WORD,
 		.words = trace_call_names, .set = cmd_trace_choose_calls,
 		.wrong =
-			"is no call that memdiag traces: there are mmap, munmap, mremap, brk, madvise, shmat and shmdt" },
+			"is not a call that memdiag traces: mmap, munmap, mremap, brk, madvise, shmat and shmdt" },
 	{ "min-size", 0, "SIZE", 1, "only calls of SIZE or more, which the kernel checks", UI_SIZE,
 		AT(trace.min_bytes), GIVEN(has_min) },
 	{ "duration", 'd', "DURATION", 1, "end after DURATION (with Ctrl-C)", UI_DURATION,
@@ -482,8 +484,10 @@ cmd_trace_print(struct cmd_trace_work *w, const struct cmd_trace_options *o, str
 	return print_report(w, o, e);
 }
 
-/* Open the process and begin the trace. --timeout applies to this part only: the trace lasts as
- * long as requested. */
+/*
+ * Open the process and begin the trace. --timeout applies to this part only: the trace lasts as
+ * long as requested.
+ */
 static int
 cmd_trace_begin(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {

@@ -17,8 +17,9 @@
 #include "ui/units.h"
 #include "view/trim.h"
 
-/* Clients that allow a server one second tolerate this, and gigabytes can be released in that
- * time. */
+/*
+ * Clients that allow a server one second tolerate this, and gigabytes can be released in that time.
+ */
 #define DEFAULT_MAX_LOCK_NS (UINT64_C(500) * 1000000)
 #define DEFAULT_ROWS 16
 

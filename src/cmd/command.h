@@ -15,8 +15,8 @@ enum command_touch {
 	CMD_STOPS_TARGET,    /* stops it for a bounded time, and runs no code in it */
 	CMD_BORROWS_THREAD,  /* stops one thread for about a millisecond and calls libc in it */
 	CMD_CHANGES_TARGET,  /* as above, and changes the process permanently */
-	CMD_STARTS_PROGRAM,  /* the program must inherit the signal settings that memdiag
-			      * inherited */
+	/* the program must inherit the signal settings that memdiag inherited */
+	CMD_STARTS_PROGRAM,
 	/*
 	 * only reads, and can start a program to read from; calls os_ignore_failed_writes() and
 	 * os_die_first() once that program cannot inherit their effect
@@ -29,12 +29,16 @@ struct command {
 	const char *summary; /* one line, lower case, no full stop */
 	enum command_touch touch;
 	const struct ui_syntax *syntax;
-	/* A word that selects another command, with the syntax VERB_SYNTAX; NULL if the command has
-	 * no verb. */
+	/*
+	 * A word that selects another command, with the syntax VERB_SYNTAX; NULL if the command has
+	 * no verb.
+	 */
 	const char *verb;
 	const struct ui_syntax *verb_syntax;
-	/* Run the command; ARGV[0] is "memdiag NAME".  Returns the exit status (ui/ui.h), or -1
-	 * with E set. */
+	/*
+	 * Run the command; ARGV[0] is "memdiag NAME".  Returns the exit status (ui/exit.h), or -1
+	 * with E set.
+	 */
 	int (*run)(int argc, char **argv, struct err *e);
 };
 

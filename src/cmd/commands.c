@@ -38,8 +38,10 @@ command_find(const char *name)
 	return NULL;
 }
 
-/* Return the number of letters to change, add or drop to turn A into B (Levenshtein); 99 for long
- * words. */
+/*
+ * Return the number of letters to change, add or drop to turn A into B (Levenshtein); 99 for long
+ * words.
+ */
 static int
 distance(const char *a, const char *b)
 {

@@ -8,8 +8,8 @@
 struct from_file {
 	char name[256]; /* made printable */
 	struct text text;
-	const char *kind; /* set for a known format that has its own explanation, from
-			   * foreign_find(), else NULL */
+	/* set for a known format that has its own explanation, from foreign_find(), else NULL */
+	const char *kind;
 };
 
 /*

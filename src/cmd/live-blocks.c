@@ -75,7 +75,7 @@ filter(bool *wanted, const struct profile *p, const char *pattern, bool is_focus
 	if (!pattern)
 		return 0;
 	if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-		return err_set_kind(e, ERR_USAGE, 0, "'%s' is no regular expression", pattern);
+		return err_set_kind(e, ERR_USAGE, 0, "'%s' is not a regular expression", pattern);
 	for (uint32_t i = 0; i < p->stacks.nr; i++)
 		wanted[i] = wanted[i] && has_match(p, i, &re) == is_focus;
 	regfree(&re);

@@ -210,8 +210,10 @@ noting_look(const struct target *t, const struct profile_options *opt, struct pr
 	return 0;
 }
 
-/* Stop the log.  A log's files contain the record, so another file is written only if its name is
- * given. */
+/*
+ * Stop the log.  A log's files contain the record, so another file is written only if its name is
+ * given.
+ */
 static int
 stop_log(const struct target *t, const struct profile_options *opt, struct profiled *ret,
 	struct err *e)

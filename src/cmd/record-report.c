@@ -16,8 +16,8 @@
 #define GIVEN(member) UI_GIVEN(struct report_work, member)
 /* A report takes several milliseconds. */
 #define LEAST_INTERVAL_NS UINT64_C(100000000)
-#define SOME_DURATION UI_DURATION, .least = 1, .beyond = "is no time at all: say 60s, 10m or 1h"
-#define SOME_SIZE UI_SIZE, .least = 1, .beyond = "is no size of a block: say 1K or 64M"
+#define SOME_DURATION UI_DURATION, .least = 1, .beyond = "is too short: say 60s, 10m or 1h"
+#define SOME_SIZE UI_SIZE, .least = 1, .beyond = "is not the size of a block: say 1K or 64M"
 #define SOME_NUMBER UI_NUMBER, .least = 1, .beyond = "must be at least 1"
 
 static const struct ui_option options[] = {

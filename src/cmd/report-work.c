@@ -36,8 +36,10 @@
 #include "ui/units.h"
 #include "wire/wire.h"
 
-/* Words of --value, and the prefixes of the types they select; the last one is for chosen blocks
- * only. */
+/*
+ * Words of --value, and the prefixes of the types they select; the last one is for chosen blocks
+ * only.
+ */
 static const struct {
 	const char *word, *prefix;
 } values[] = {
@@ -487,8 +489,10 @@ write_report(struct report_work *w, struct made_report *m, bool is_first, struct
 	return failed;
 }
 
-/* Write one more report.  Returns 1 if the reader has closed the pipe or memdiag must end, -1 with
- * E. */
+/*
+ * Write one more report.  Returns 1 if the reader has closed the pipe or memdiag must end, -1 with
+ * E.
+ */
 static int
 report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_output *out,
 	struct err *e)
@@ -510,8 +514,10 @@ report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_o
 		!profile_has_reader(out->f);
 }
 
-/* Return the time of the next report; a report that took longer than the interval delays the next
- * one. */
+/*
+ * Return the time of the next report; a report that took longer than the interval delays the next
+ * one.
+ */
 static uint64_t
 next_ns(uint64_t last_ns, uint64_t every_ns)
 {
@@ -520,8 +526,10 @@ next_ns(uint64_t last_ns, uint64_t every_ns)
 	return last_ns + every_ns > now_ns ? last_ns + every_ns : now_ns;
 }
 
-/* Wait until NEXT or END_NS (0: no end).  Return false if the end was reached or the wait ended
- * early. */
+/*
+ * Wait until NEXT or END_NS (0: no end).  Return false if the end was reached or the wait ended
+ * early.
+ */
 static bool
 wait_for_next(struct target *t, uint64_t next, uint64_t end_ns)
 {

@@ -37,8 +37,8 @@ struct report_work {
 	 * applies if not 0.  EVERY_NS is 0 for a single report.
 	 */
 	uint64_t every_ns, nr_reports, duration_ns;
-	bool is_record; /* a record is required, and BASE must be an earlier moment of the same
-			 * record */
+	/* a record is required, and BASE must be an earlier moment of the same record */
+	bool is_record;
 };
 
 /* --format, --value, and the options of reporting_syntax; the input is a struct report_work. */

@@ -280,8 +280,10 @@ seems_over(const struct run_slots *s, uint32_t i)
 
 enum elsewhere { NOT_KNOWN, NOWHERE, ELSEWHERE };
 
-/* Confirm seems_over() by looking for the shared file in other processes; *KNOWN keeps the result
- * for other slots. */
+/*
+ * Confirm seems_over() by looking for the shared file in other processes; *KNOWN keeps the result
+ * for other slots.
+ */
 static bool
 run_profile_is_over(const struct run_slots *s, uint32_t i, enum elsewhere *known)
 {
@@ -469,8 +471,10 @@ run_profile_write_last(
 	return -1;
 }
 
-/* Write all files; report the last file of the program itself in OWN.  Return the number of files
- * written. */
+/*
+ * Write all files; report the last file of the program itself in OWN.  Return the number of files
+ * written.
+ */
 static uint32_t
 run_profile_write_all(struct run_profile *p, pid_t pid, struct profiled *own)
 {
@@ -483,8 +487,10 @@ run_profile_write_all(struct run_profile *p, pid_t pid, struct profiled *own)
 		if (run_profile_write_last(p, i, pid, &one, &e) < 0)
 			note_failure(p->slots, &e);
 		nr_written += run_profile_is_written(&one);
-		/* Needed without a file, too: the results of an earlier program do not describe
-		 * this one. */
+		/*
+		 * Needed without a file, too: the results of an earlier program do not describe
+		 * this one.
+		 */
 		if (p->slots->v[i].pid == pid)
 			*own = one;
 	}

@@ -14,9 +14,9 @@
 struct run_profile_options {
 	bool is_wanted;
 	struct overhead_options overhead; /* for a record */
-	bool records;			  /* record all blocks instead of samples: then the period
-					   * is 0 */
-	bool logs;			  /* write each event to files in the directory PREFIX */
+	/* record all blocks instead of samples: then the period is 0 */
+	bool records;
+	bool logs; /* write each event to files in the directory PREFIX */
 	uint64_t period_bytes;
 	const char *prefix; /* of the file names; NULL: the default */
 	bool symbols_inside;
@@ -47,8 +47,9 @@ struct run_profile {
 int run_profile_begin(struct run_profile *p, struct err *e);
 /* Add the words for the profile to the agent's settings. */
 void run_profile_set(const struct run_profile *p, struct wire_settings *s);
-/* Call run_profile_tick() with P while the program runs, at this interval in nanoseconds; 0:
- * never. */
+/*
+ * Call run_profile_tick() with P while the program runs, at this interval in nanoseconds; 0: never.
+ */
 uint64_t run_profile_tick_ns(const struct run_profile *p);
 void run_profile_tick(void *arg);
 /*

@@ -146,8 +146,10 @@ several_sorted(json_t *documents)
 
 /* ---- the command ---- */
 
-/* Print the warnings of each process.  A text that occurs several times is printed for the first
- * process only. */
+/*
+ * Print the warnings of each process.  A text that occurs several times is printed for the first
+ * process only.
+ */
 static void
 print_warnings(json_t *documents, const struct ui_options *ui, bool *ret_is_partial)
 {

@@ -37,8 +37,10 @@ int started_prepare(struct started *s, struct err *e);
  */
 int started_go(struct started *s, struct target *t, struct err *e);
 
-/* Wait for the program to end.  Returns memdiag's exit status: the program's own, or one for the
- * signal that ended it. */
+/*
+ * Wait for the program to end.  Returns memdiag's exit status: the program's own, or one for the
+ * signal that ended it.
+ */
 int started_end(struct started *s);
 
 /* Release S; waits for a running program to end. */

@@ -233,8 +233,9 @@ follow_all(struct following *g, enum follow_state *ret, struct err *e)
 	return 0;
 }
 
-/* Finish the output.  The last interval ends with the log, unless memdiag was asked to end
- * earlier. */
+/*
+ * Finish the output.  The last interval ends with the log, unless memdiag was asked to end earlier.
+ */
 static int
 timeline_follow_finish(struct following *g, enum follow_state state, struct err *e)
 {

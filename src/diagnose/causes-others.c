@@ -72,8 +72,10 @@ judge_limit_near(const struct verdict_facts *f, struct verdict *v)
 	return true;
 }
 
-/* Judge files in memory held by descriptors: they show in neither RSS nor mappings, only in the
- * cgroup and the machine. */
+/*
+ * Judge files in memory held by descriptors: they show in neither RSS nor mappings, only in the
+ * cgroup and the machine.
+ */
 bool
 judge_held_files(const struct verdict_facts *f, struct verdict *v)
 {

@@ -42,8 +42,10 @@ verdict_large_bytes(const struct verdict_facts *f)
 	return room && room / 4 < 256 * MIB ? room / 4 : 256 * MIB;
 }
 
-/* Advise how to distinguish data from a leak: they differ in their growth, and in the callers that
- * allocate. */
+/*
+ * Advise how to distinguish data from a leak: they differ in their growth, and in the callers that
+ * allocate.
+ */
 static void
 advise_growth(const struct verdict_facts *f, struct verdict *v)
 {

@@ -179,8 +179,9 @@ doctor_check_rights(struct findings *fs)
 		fs, "processor", FINDING_NOTE, "calls can be made in " MD_HOST_CPU " processes");
 }
 
-/* Check that opening SOURCE is allowed: it is opened briefly, with a period that no event
- * reaches. */
+/*
+ * Check that opening SOURCE is allowed: it is opened briefly, with a period that no event reaches.
+ */
 static bool
 may_watch(struct perf_source source, struct err *e)
 {
@@ -403,8 +404,8 @@ find_calls(struct findings *fs, const struct known *k)
 {
 	static const struct {
 		const char *about;
-		unsigned int needs, threads; /* calls for one thread; additional calls for several
-					      * threads */
+		/* calls for one thread; additional calls for several threads */
+		unsigned int needs, threads;
 	} operations[] = {
 		{ "calls of info", NEEDS_BORROW, NEEDS_LOCKS | NEEDS_HELPER },
 		{ "calls of trim", NEEDS_BORROW | NEEDS_TRIM, NEEDS_LOCKS | NEEDS_HELPER },

@@ -91,8 +91,9 @@ environment_split(struct environment_setting *s, char *work)
 	s->value = equals ? equals + 1 : "";
 }
 
-/* Call FN for every variable, and for every tunable inside GLIBC_TUNABLES, until it returns
- * true. */
+/*
+ * Call FN for every variable, and for every tunable inside GLIBC_TUNABLES, until it returns true.
+ */
 static bool
 each_setting(const char *env, size_t len,
 	bool (*fn)(const struct environment_setting *s, void *arg), void *arg)

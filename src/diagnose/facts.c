@@ -105,9 +105,8 @@ add_groups(struct verdict_facts *f, const struct space_sums *sums)
 }
 
 /*
- * Return the bytes of blocks without a known place. malloc counts the bytes in individual mappings.
- * Those not recognised among the mappings, or inside one, belong to the anonymous memory without an
- * owner.
+ * Add blocks without a known place. malloc counts the bytes in individual mappings.  Those not
+ * recognised among the mappings, or inside one, belong to the anonymous memory without an owner.
  */
 static void
 add_unlocated(struct verdict_facts *f, const struct space_sums *sums, const struct malloc_layout *l)
@@ -123,8 +122,10 @@ add_unlocated(struct verdict_facts *f, const struct space_sums *sums, const stru
 	f->mmap_bytes += missing;
 }
 
-/* Return the resident bytes of an arena in pieces: memory next to a piece may have been counted as
- * part of it. */
+/*
+ * Return the resident bytes of an arena in pieces: memory next to a piece may have been counted as
+ * part of it.
+ */
 static uint64_t
 pieces_resident(const struct heap_arena *a)
 {
@@ -236,8 +237,10 @@ add_pins(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest)
 	}
 }
 
-/* Bound the share of large chunks in the trimmable bytes, whose chunk sizes are unknown: it is at
- * most all of them. */
+/*
+ * Bound the share of large chunks in the trimmable bytes, whose chunk sizes are unknown: it is at
+ * most all of them.
+ */
 static uint64_t
 facts_large_bytes(const struct heap_arena *a)
 {
@@ -382,7 +385,7 @@ add_cgroup(struct verdict_facts *f, const struct target *t, const struct regions
 	}
 }
 
-/* ---- the command ---- */
+/* ---- all facts ---- */
 
 static enum verdict_thp
 thp_setting(void)
@@ -453,8 +456,9 @@ possible(const struct verdict_facts *f, uint64_t bytes)
 	return f->virt_bytes ? least(bytes, f->virt_bytes) : bytes;
 }
 
-/* Return the top chunk of ARENA, whose account has SYSTEM_BYTES; a larger top is damaged or
- * torn. */
+/*
+ * Return the top chunk of ARENA, whose account has SYSTEM_BYTES; a larger top is damaged or torn.
+ */
 static uint64_t
 facts_top_bytes(const struct heap_arena *arena, uint64_t system_bytes)
 {

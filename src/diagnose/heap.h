@@ -27,8 +27,8 @@ struct heap_answer {
 	struct target target;
 	struct process process;
 	struct heap heap;
-	bool is_unknown; /* the layout of malloc is unknown: HEAP is empty, the arenas of PROCESS
-			  * are known */
+	/* the layout of malloc is unknown: HEAP is empty, the arenas of PROCESS are known */
+	bool is_unknown;
 	struct heap_context around;
 	struct rss_watch rss;
 	struct checks checks;

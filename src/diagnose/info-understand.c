@@ -63,8 +63,10 @@ read_accounted_space(struct info *info, struct err *e)
 	return 0;
 }
 
-/* Read the stacks that hold most memory, if a profile is running.  The rest does not depend on
- * them. */
+/*
+ * Read the stacks that hold most memory, if a profile is running.  The rest does not depend on
+ * them.
+ */
 static void
 read_profile_top(struct info *info)
 {

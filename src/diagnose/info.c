@@ -1,5 +1,6 @@
-/* Choose the source of malloc's account for 'memdiag info': malloc_info(), or the heaps
- * themselves. */
+/*
+ * Choose the source of malloc's account for 'memdiag info': malloc_info(), or the heaps themselves.
+ */
 #include <config.h>
 
 #include <inttypes.h>

@@ -67,9 +67,9 @@ enum account_kind {
 
 struct account {
 	int64_t bytes[NR_ACCOUNTS];
-	size_t nr_other;	 /* pieces of memory in OTHER_ANON */
-	int64_t unlocated_bytes; /* of MMAPPED: malloc counts them, but their mappings were not
-				  * recognised */
+	size_t nr_other; /* pieces of memory in OTHER_ANON */
+	/* of MMAPPED: malloc counts them, but their mappings were not recognised */
+	int64_t unlocated_bytes;
 };
 
 /* A heap of the document, and its arena in memory. */
@@ -84,7 +84,7 @@ struct info_arena {
 /* Resident memory of a process that uses jemalloc, by jemalloc's statistics. */
 enum jemalloc_account_kind {
 	JEMALLOC_IN_USE,  /* blocks */
-	JEMALLOC_CACHED,  /* freed, cached by threads */
+	JEMALLOC_CACHED,  /* freed, kept by threads */
 	JEMALLOC_BETWEEN, /* free, on pages that have blocks */
 	JEMALLOC_DIRTY,	  /* free pages */
 	JEMALLOC_MUZZY,

@@ -42,8 +42,9 @@ verdict_insert(struct verdict v[VERDICT_MAX], size_t nr, const struct verdict *n
 {
 	size_t at = nr;
 
-	/* Verdicts are added from the end of the table: among equals, the first in the table
-	 * leads. */
+	/*
+	 * Verdicts are added from the end of the table: among equals, the first in the table leads.
+	 */
 	for (; at && !is_weightier(&v[at - 1], new); at--)
 		v[at] = v[at - 1];
 	v[at] = *new;
@@ -56,8 +57,10 @@ verdict_judge(const struct verdict_facts *facts, struct verdict v[VERDICT_MAX])
 	bool is_said[NR_SUBJECTS] = { false };
 	size_t nr = 0;
 
-	/* Start at the end: the more specific cause of a subject comes first, and replaces the
-	 * general one. */
+	/*
+	 * Start at the end: the more specific cause of a subject comes first, and replaces the
+	 * general one.
+	 */
 	for (size_t i = nr_causes; i-- > 0;) {
 		struct verdict new = { .id = causes[i].id };
 

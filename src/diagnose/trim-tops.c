@@ -45,8 +45,10 @@ trim_tops_find(struct tops *tops, struct err *e)
 	return 0;
 }
 
-/* Limit R to the present top of its arena; false if nothing remains.  The arena is locked: no
- * thread uses the bytes in its top. */
+/*
+ * Limit R to the present top of its arena; false if nothing remains.  The arena is locked: no
+ * thread uses the bytes in its top.
+ */
 static bool
 trim_tops_is_free(struct inject_range *r, void *arg)
 {

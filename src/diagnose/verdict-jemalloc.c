@@ -91,8 +91,9 @@ judge_cached(const struct verdict_facts *f, const struct verdict_jemalloc *j, st
 	return true;
 }
 
-/* Unlike glibc's reserves, these mappings are readable, or do not exist: maps cannot identify
- * them. */
+/*
+ * Unlike glibc's reserves, these mappings are readable, or do not exist: maps cannot identify them.
+ */
 static bool
 verdict_jemalloc_judge_virt_only(
 	const struct verdict_facts *f, const struct verdict_jemalloc *j, struct verdict *v)

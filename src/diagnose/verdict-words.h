@@ -41,8 +41,10 @@ void verdict_say(struct verdict *v, const char *severity, uint64_t bytes, const 
 /* Add an action; if the list is full, it replaces the last one. */
 void verdict_advise(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Advise a command of memdiag, such as "trim --tops"; not for a core file or a saved account, whose
- * process has ended. */
+/*
+ * Advise a command of memdiag, such as "trim --tops"; not for a core file or a saved account, whose
+ * process has ended.
+ */
 void verdict_advise_run(const struct verdict_facts *f, struct verdict *v, const char *command);
 
 #endif

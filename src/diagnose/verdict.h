@@ -51,10 +51,10 @@ struct verdict_facts {
 	uint64_t free_bytes; /* malloc's count: resident or not */
 	/* free and resident */
 	uint64_t trimmable_bytes; /* malloc_trim(0) releases it */
-	uint64_t mlocked_bytes;	  /* malloc_trim(0) would release it without mlock(); 0 if
-				   * unknown */
-	uint64_t top_bytes;	  /* in tops of thread arenas, which malloc_trim(0) keeps ... */
-	bool has_trim_of_tops;	  /* ... unless libc supports memdiag trim --tops */
+	/* malloc_trim(0) would release it without mlock(); 0 if unknown */
+	uint64_t mlocked_bytes;
+	uint64_t top_bytes;    /* in tops of thread arenas, which malloc_trim(0) keeps ... */
+	bool has_trim_of_tops; /* ... unless libc supports memdiag trim --tops */
 	/* in the top of the main arena, which malloc_trim(0) keeps if the break is elsewhere */
 	uint64_t main_top_bytes;
 	uint64_t stranded_bytes; /* on partly used pages ... */
@@ -95,12 +95,12 @@ struct verdict_facts {
 	uint64_t stack_virt_bytes, stack_rss_bytes; /* of living threads */
 	size_t nr_ended_stacks;			    /* of ended threads */
 	uint64_t ended_virt_bytes, ended_rss_bytes;
-	enum verdict_thp thp;	       /* programs that get transparent huge pages */
-	uint64_t huge_bytes;	       /* resident in them, without files */
-	uint64_t heap_huge_bytes;      /* part of it in malloc's heaps */
-	uint64_t java_huge_bytes;      /* part of it in Java's heap */
-	uint64_t other_anon_rss_bytes; /* anonymous memory that malloc did not map, with these
-				        * parts: */
+	enum verdict_thp thp;	  /* programs that get transparent huge pages */
+	uint64_t huge_bytes;	  /* resident in them, without files */
+	uint64_t heap_huge_bytes; /* part of it in malloc's heaps */
+	uint64_t java_huge_bytes; /* part of it in Java's heap */
+	/* anonymous memory that malloc did not map, with these parts: */
+	uint64_t other_anon_rss_bytes;
 	uint64_t java_bytes, go_bytes; /* heaps of Java and Go, as far as maps recognises them */
 	uint64_t forbidden_bytes;      /* resident memory without any access (PROT_NONE) */
 	uint64_t sbrk_bytes;	       /* from sbrk() calls of the program */

@@ -22,7 +22,7 @@ struct map_reader {
 		struct region *v;
 		size_t nr, room;
 	} region;
-	struct smaps_entry entry; /* the line of the last region */
+	struct smaps_entry entry; /* for the last region */
 	size_t line;		  /* the line being read, from 1 */
 	size_t mapping_line;	  /* the line of the last region */
 	size_t other_line;	  /* the first line after the mappings that belongs to no mapping */
@@ -158,7 +158,7 @@ map_file_take_mapping(struct map_reader *r, const struct region *new)
 
 	if (r->other_line)
 		return refuse_line(r,
-			"a mapping after line %zu, which is no part of one: two processes, which belong in a file each, or lines are missing",
+			"a mapping after line %zu, which is not part of the same process: two processes, which belong in separate files, or missing lines",
 			r->other_line);
 	if (new->path && strcmp(new->path, "[rollup]") == 0)
 		return refuse_line(
@@ -237,7 +237,7 @@ take_file_line(struct map_reader *r, char *line, size_t len)
 
 	r->is_binary = memchr(line, '\0', len) || len > LINE_BYTES;
 	if (memchr(line, '\0', len))
-		return refuse_line(r, "it has a NUL byte in it, and is no text");
+		return refuse_line(r, "it contains a NUL byte, so it is not text");
 	if (len > LINE_BYTES)
 		return refuse_line(r, "the line is longer than %d bytes", LINE_BYTES);
 	while (len && line[len - 1] == '\r')

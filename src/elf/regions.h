@@ -31,6 +31,7 @@ struct regions {
 	size_t nr;
 	struct paths *paths; /* the memory of the regions' paths */
 	uint64_t torn_bytes; /* listed twice, because the map changed while it was read */
+	/* VmSize before and after reading; 0 if not a target's */
 	uint64_t size_before_bytes, size_after_bytes;
 };
 

@@ -32,7 +32,8 @@ struct smaps_entry {
 	unsigned int fields; /* bits of enum smaps_field that were printed */
 	uint64_t size_bytes; /* as printed */
 	uint64_t rss_bytes, pss_bytes, swap_bytes, anonymous_bytes;
-	uint64_t private_bytes; /* clean and dirty: what the process alone has */
+	uint64_t private_bytes; /* clean and dirty: of this process alone */
+	/* private and shared dirty pages: written, and not in a file or swap */
 	uint64_t dirty_bytes;
 	uint64_t locked_bytes;	/* by mlock(); a fraction of each shared page, as in PSS */
 	uint64_t hugetlb_bytes; /* private and shared */

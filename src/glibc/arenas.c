@@ -611,7 +611,7 @@ not_found(const struct target *t, const struct objects *o, const char *why, stru
 			"But its core file has no ELF headers, by which libraries are known: have it written with bit 4 set, as by: echo 0x33 > /proc/PID/coredump_filter (core(5))");
 	else if (f.is_filtered)
 		err_hint(e,
-			"But its core file has none of the memory that is of no file: see coredump_filter in core(5)");
+			"But its core file lacks anonymous memory: see coredump_filter in core(5)");
 	return -1;
 }
 

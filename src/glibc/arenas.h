@@ -34,9 +34,7 @@ struct arena {
 	size_t nr_tids;
 };
 
-/*
- * The arenas in the order of the ring that starts at main_arena, which is malloc_info's order.
- */
+/* The arenas in the order of the ring that starts at main_arena, which is malloc_info's order. */
 struct arenas {
 	struct arena *v;
 	size_t nr, room;

@@ -22,11 +22,12 @@ struct target;
 struct tcache_layout {
 	unsigned int nr_bins;	  /* 64; 76 since 2.42; 0: this libc has no tcache */
 	unsigned int count_bytes; /* of one count: 1, 2 since 2.30 */
-	bool counts_down;	  /* the counts are slots left (2.42+) */
-	uint64_t chunk_bytes;	  /* of the chunk that holds it, if not a little more */
+	bool counts_down;	  /* the counts are free slots (2.42+) */
+	/* of the chunk that contains it; the real one may be a little larger */
+	uint64_t chunk_bytes;
 	/*
-	 * From a thread's pointer to its arena (arenas_slot_of_thread()) to its pointer to this,
-	 * which is a null pointer or outside all heaps before its first use; 0: unknown.
+	 * Distance from a thread's pointer to its arena (arenas_slot_of_thread()) to its pointer to
+	 * its cache, which is NULL or outside all heaps before the first use; 0: unknown.
 	 */
 	int64_t from_slot_bytes;
 };

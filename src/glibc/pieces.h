@@ -14,6 +14,8 @@
 #include "glibc/arenas.h"
 
 struct os_pages;
+
+/* A search for the pieces of one target's main arena. */
 struct piece_search;
 struct target;
 

@@ -40,8 +40,11 @@ enum heap_page_class {
 	HEAP_PAGE_TRIMMABLE, /* released by malloc_trim(0) */
 	/* only chunks of tcaches and fast bins, and free ones */
 	HEAP_PAGE_CACHED,
-	HEAP_PAGE_TOP, /* in a top chunk, and kept by malloc_trim(0): of thread arenas, and of
-		        * the main one when it does not end where brk does */
+	/*
+	 * in a top chunk, and kept by malloc_trim(0): of thread arenas, and of the main one when it
+	 * does not end where brk does
+	 */
+	HEAP_PAGE_TOP,
 	/* after the end of a heap that has shrunk, if memory is locked */
 	HEAP_PAGE_BEHIND,
 	HEAP_PAGE_RETURNED, /* free and not resident */
@@ -92,8 +95,8 @@ struct heap_arena {
 	 * segments are unknown
 	 */
 	bool is_by_lists;
-	bool has_neighbours; /* others have pages in its mappings: resident bytes are upper
-			      * bounds */
+	/* others have pages in its mappings: resident bytes are upper bounds */
+	bool has_neighbours;
 	/* it has pages of the hugetlb pool: resident, but not in RSS */
 	bool is_hugetlb;
 	int attached;	    /* threads, by malloc's count; -1 before 2.23 */

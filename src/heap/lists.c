@@ -1,6 +1,4 @@
-/*
- * malloc's lists of free chunks, and the time malloc_info() takes to go through them.
- */
+/* malloc's lists of free chunks, and the time malloc_info() takes to go through them. */
 #include <config.h>
 
 #include "heap/lists.h"

@@ -28,6 +28,7 @@ struct malloc_info_heap {
 	bool has_fast; /* false since 2.43, which has no fastbins */
 	uint64_t fast_count, fast_bytes;
 	uint64_t rest_count, rest_bytes; /* binned and, since 2.31, top */
+	/* bytes that the flag bits of chunk sizes add to rest_bytes */
 	uint64_t rest_flags;
 	uint64_t system_bytes, max_system_bytes;
 	uint64_t aspace_bytes, mprotect_bytes;

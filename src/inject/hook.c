@@ -109,7 +109,7 @@ owner_of(const struct hook_setting *s, raddr a, char *buf, size_t size)
 {
 	const struct region *r = regions_find(&s->process.maps, a);
 
-	return text_printable(r && r->path ? r->path : "memory of no file", buf, size);
+	return text_printable(r && r->path ? r->path : "anonymous memory", buf, size);
 }
 
 static uint64_t

@@ -52,9 +52,12 @@ struct inject_report {
 	enum inject_mode mode; /* HELPER or THREAD */
 	pid_t tid;	       /* the thread that was borrowed */
 	uint64_t held_ns;      /* how long it was stopped or at work for us, the last time */
-	uint64_t call_ns;      /* duration of the call; for trim an upper bound of how long the
-				 * arenas were locked, one after the other */
-	int nr_rejected;       /* threads that were examined or stopped, and let go unchanged */
+	/*
+	 * duration of the call; for trim an upper bound of how long the arenas were locked, one
+	 * after the other
+	 */
+	uint64_t call_ns;
+	int nr_rejected; /* threads that were examined or stopped, and let go unchanged */
 	enum inject_capture capture;
 	bool is_cut;		 /* the text is longer than the buffer, and truncated */
 	uint64_t replayed_bytes; /* FD2: other output, passed on to the log */

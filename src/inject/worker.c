@@ -1,6 +1,4 @@
-/*
- * Calls in a stopped thread.  doc/internals/inject.md draws the frames.
- */
+/* Calls in a stopped thread.  doc/internals/inject.md draws the frames. */
 #include <config.h>
 
 #include "inject/inject-priv.h"

@@ -37,8 +37,10 @@ lay(const struct ctls *in, struct ctl *v, size_t nr, struct err *e)
 	return worker_write(in->worker, in->ws->buffer, v, nr * sizeof *v, e);
 }
 
-/* Read the values.  All supported processors are little-endian: a smaller value is in the first
- * bytes. */
+/*
+ * Read the values.  All supported processors are little-endian: a smaller value is in the first
+ * bytes.
+ */
 static int
 fetch(const struct ctls *in, struct ctl *v, size_t nr, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* The places of jemalloc in a process. */
+/* Find jemalloc in a process. */
 #include <config.h>
 
 #include "jemalloc/find.h"
@@ -22,8 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* configure --with-jemalloc-prefix: empty on Linux by default; je_ when embedded in programs;
- * Rust's. */
+/*
+ * configure --with-jemalloc-prefix: empty on Linux by default; je_ when embedded in programs;
+ * Rust's.
+ */
 static const char *const prefixes[] = { "", "je_", "_rjem_" };
 #define NR_PREFIXES (sizeof prefixes / sizeof *prefixes)
 
@@ -105,8 +107,10 @@ static const char *const public_function[] = { "aligned_alloc", "calloc", "dallo
 	"malloc_usable_size", "mallocx", "nallocx", "posix_memalign", "rallocx", "realloc",
 	"sallocx", "sdallocx", "xallocx" };
 
-/* True for a public name, ignoring a compiler's suffix for a part of a function (.cold, .part.0,
- * .constprop.0). */
+/*
+ * True for a public name, ignoring a compiler's suffix for a part of a function (.cold, .part.0,
+ * .constprop.0).
+ */
 static bool
 is_public(const char *name, size_t len)
 {

@@ -43,8 +43,10 @@ struct ctls {
  */
 int ctl_make(const struct ctls *in, struct ctl *v, size_t nr, struct err *e);
 
-/* Copy the string that CTL's value points to, truncated and made printable, into BUF; "" if
- * unknown. */
+/*
+ * Copy the string that CTL's value points to, truncated and made printable, into BUF; "" if
+ * unknown.
+ */
 void ctl_string(const struct ctls *in, const struct ctl *ctl, char *buf, size_t size);
 
 /* Initialiser of a query for a value of SIZE bytes. */

@@ -24,10 +24,10 @@ struct jemalloc {
 	struct inject_allocator inject; /* must be first: may_be_called() gets its address */
 	/* INJECT points to it: the whole library, or its functions in the program */
 	struct inject_code code[JEMALLOC_MAX_CODE];
-	bool serves_malloc; /* the program's malloc() is jemalloc's; otherwise only its prefixed
-			     * functions are */
-	char prefix[12];    /* of its public functions: "" or "je_" ... */
-	char path[256];	    /* printable: the object that contains it */
+	/* the program's malloc() is jemalloc's; otherwise only its prefixed functions are */
+	bool serves_malloc;
+	char prefix[12]; /* of its public functions: "" or "je_" ... */
+	char path[256];	 /* printable: the object that contains it */
 	raddr mallctl;
 	struct inject_tls tls;
 };

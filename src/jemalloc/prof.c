@@ -74,8 +74,10 @@ read_prof(const struct ctls *in, struct jemalloc_prof *p, struct err *e)
 	return 0;
 }
 
-/* Return the name of the variable that jemalloc reads at the start: with its functions' prefix, in
- * upper case. */
+/*
+ * Return the name of the variable that jemalloc reads at the start: with its functions' prefix, in
+ * upper case.
+ */
 static const char *
 variable(const struct jemalloc *j, char *buf, size_t size)
 {
@@ -136,8 +138,10 @@ set_active(const struct ctls *in, bool is_active, struct err *e)
 		: err_set(e, 0, "jemalloc did not %s taking samples", is_active ? "begin" : "end");
 }
 
-/* The new statistics begin with the first sample after prof.reset, so prof.reset is the last call
- * but one. */
+/*
+ * The new statistics begin with the first sample after prof.reset, so prof.reset is the last call
+ * but one.
+ */
 static int
 prof_start(const struct ctls *in, const struct proffing *p, struct err *e)
 {

@@ -21,7 +21,7 @@
 /* A range to walk at once. */
 struct leaf_pages_walk {
 	raddr start, end;
-	size_t nr;	/* number of regions received */
+	size_t nr;	/* number of regions */
 	bool want_kind; /* it contains pages of files */
 	bool has_large; /* it contains much private memory */
 };

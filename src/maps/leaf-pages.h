@@ -11,8 +11,12 @@
 #include "maps/maps.h"
 #include "os/pages.h"
 
-struct leaf_pages;
 struct target;
+
+/*
+ * A counter for the pages of one target.  A thread may walk the mappings while their list is read.
+ */
+struct leaf_pages;
 
 /* Make a counter.  BY and errors are as in os_pages_open(). */
 int leaf_pages_open(

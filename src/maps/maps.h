@@ -72,7 +72,8 @@ struct space {
 	bool has_huge;		    /* huge_bytes are set: by PAGEMAP_SCAN or smaps */
 	bool counts_zero;	    /* rss_bytes include zero pages: see os_pages_know_zero() */
 	unsigned int linux_version; /* of the kernel that counted the pages: see OS_LINUX() */
-	struct os_status before, after; /* the counting of pages */
+	struct os_status before, after; /* counting the pages */
+	/* page faults in between: pages came, and others may have gone */
 	bool has_faulted;
 };
 /* Return whether the numbers of FIELD are known, if pages were counted at all. */

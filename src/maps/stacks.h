@@ -25,9 +25,12 @@ struct thread_stack {
 	raddr start, end; /* all of the stack, including the guard */
 	/* at its low end; 0 for the main thread, whose guard is not a mapping */
 	uint64_t guard_bytes;
-	raddr tls; /* the page where static TLS begins; from there to the end it is libc's,
-		    * struct pthread last.  0 if unknown */
-	raddr sp;  /* the range from the guard to here is unused; 0 if unknown */
+	/*
+	 * the page where static TLS begins; from there to the end it is libc's, struct pthread
+	 * last.  0 if unknown
+	 */
+	raddr tls;
+	raddr sp; /* the range from the guard to here is unused; 0 if unknown */
 	bool is_main;
 	bool is_guess; /* guessed from the mapping around SP; else known from libc or the kernel */
 };

@@ -1,6 +1,4 @@
-/*
- * Names of system calls, for messages.  The kernel's headers have them as macros only.
- */
+/* Names of system calls, for messages.  The kernel's headers have them as macros only. */
 #include <config.h>
 
 #include "os/call-names.h"

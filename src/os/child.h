@@ -11,6 +11,14 @@
 
 #include "base/err.h"
 
+/*
+ * As os_run_child(), in steps.  os_child_prepare() makes the child, which waits: it is a copy of
+ * memdiag, with all that memdiag has changed in itself so far except signals.  From then on until
+ * os_child_free() all signals are held back.  os_child_start() lets it execute the program: 0, or
+ * -1 with the error of FN.  os_child_tend() passes on the signals that have come since the last
+ * call; true: the child has ended.  os_child_wait() does so until the end.  os_child_free() ends a
+ * child that waits, and leaves one that was started.
+ */
 struct os_child;
 
 /* Store the path of memdiag's executable in BUF. */

@@ -85,7 +85,7 @@ not_a_core(const struct core *c, struct err *e)
 	if (memcmp(head, ELFMAG, SELFMAG) == 0)
 		return err_set_kind(
 			e, ERR_UNSUPPORTED, 0, "%s was cut off within its headers", c->path);
-	err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is no core file", c->path);
+	err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is not a core file", c->path);
 	for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
 		if (memcmp(head, packed[i].magic, strlen(packed[i].magic)) == 0)
 			return err_hint(
@@ -101,7 +101,7 @@ check_header(struct core *c, struct err *e)
 	if (!c->elf || elf_kind(c->elf) != ELF_K_ELF || !gelf_getehdr(c->elf, &h))
 		return not_a_core(c, e);
 	if (h.e_type != ET_CORE)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is no core file but %s", c->path,
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is not a core file but %s", c->path,
 			h.e_type == ET_REL ? "an object file" : "a program or a library");
 	for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
 		if (h.e_machine == machines[i].machine && h.e_ident[EI_CLASS] == machines[i].class)
@@ -473,7 +473,7 @@ core_open_file(struct core *c, struct err *e)
 
 	c->fd = os_open_at(AT_FDCWD, c->path, OS_REGULAR);
 	if (c->fd < 0 && (errno == ENODEV || errno == EISDIR))
-		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is no regular file", c->path);
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "%s is not a regular file", c->path);
 	if (c->fd < 0 || fstat(c->fd, &st) < 0)
 		return err_set(e, errno, "cannot open %s", c->path);
 	c->file_bytes = (uint64_t)st.st_size;

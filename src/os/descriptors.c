@@ -291,7 +291,7 @@ open_memfd_by_name(const struct target *t, pid_t tid, int fd, struct err *e)
 		return err_set(
 			e, errno, "cannot hold descriptor %d of %d (%s)", fd, t->pid, t->comm);
 	if (!is_memfd_of(held, s.uid)) {
-		err_set(e, 0, "it is no empty file in memory of user %u", s.uid);
+		err_set(e, 0, "it is not an empty file in memory of user %u", s.uid);
 		return refuse_replaced(t, fd, e);
 	}
 	snprintf(name, sizeof name, "/proc/self/fd/%d", held);
@@ -348,8 +348,8 @@ os_copy_memory_file(const struct target *t, int fd, struct err *e)
 	if (held < 0)
 		return refuse_copy(t, fd, errno, e);
 	if (!descriptors_is_in_memory(held))
-		return err_set(
-			e, 0, "descriptor %d of %d (%s) is no file in memory", fd, t->pid, t->comm);
+		return err_set(e, 0, "descriptor %d of %d (%s) is not a file in memory", fd, t->pid,
+			t->comm);
 	ret = os_open_held(held, OS_REGULAR);
 	return ret < 0 ? refuse_copy(t, fd, errno, e) : ret;
 }

@@ -23,15 +23,18 @@ struct target {
 	pid_t mem_tid; /* a living thread; the leader unless that is a zombie */
 	/* O_PATH of /proc/PID, or of /proc/PID/task/TID if the leader died */
 	int proc_fd;
-	int task_fd;	      /* O_PATH of /proc/PID/task */
-	int mem_fd;	      /* /proc/PID/mem, which stays with the program that ran when it was
-			       * opened; -1 if it may not be opened */
+	int task_fd; /* O_PATH of /proc/PID/task */
+	/*
+	 * /proc/PID/mem, which stays with the program that ran when it was opened; -1 if it may not
+	 * be opened
+	 */
+	int mem_fd;
 	int pagemap_fd;	      /* /proc/PID/pagemap, likewise */
 	int pidfd;	      /* -1 if the kernel has no pidfds (before 5.3) */
 	uint64_t start_ticks; /* field 22 of /proc/PID/stat: since boot, in clock ticks */
 	char comm[64];	      /* its name, made printable */
-	struct core *core;    /* owned; NULL for a process.  For a core file only pid, mem_tid
-			       * and comm are set as well */
+	/* owned; NULL for a process.  For a core file only pid, mem_tid and comm are set as well */
+	struct core *core;
 };
 /* An initial value before target_open(): a target that target_release() leaves alone. */
 #define TARGET_NONE                                                                                \

@@ -52,7 +52,8 @@ struct perf_rings {
 	/* Initially zero. */
 	uint64_t limit_ns;	 /* on the records' clock; records from then on are kept */
 	struct perf_ring *given; /* the caller has its last record until the next call */
-	uint64_t nr_lost;	 /* as the kernel's records say */
+	uint64_t nr_lost;	 /* as the kernel's records report */
+	/* number of times that the rest of a ring was not a sequence of records */
 	uint64_t nr_damaged;
 	char copy[PERF_RING_RECORD_MAX] __attribute__((aligned(8)));
 };

@@ -67,8 +67,8 @@ struct perf_record {
 	/* the registers of the mask, lowest bit first; NULL: the thread has no user registers */
 	const uint64_t *regs;
 	const char *stack;  /* from the stack pointer upwards */
-	size_t stack_bytes; /* that could be copied: fewer where the stack ends or is not present */
-	/* of the others */
+	size_t stack_bytes; /* bytes that were copied: fewer if the stack ends or is not present */
+	/* for the other types */
 	uint64_t nr_lost;
 	pid_t parent; /* for PERF_FORKED: the process */
 	raddr start, end;

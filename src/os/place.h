@@ -16,7 +16,8 @@
 struct os_place {
 	int dir_fd;  /* the directory, by O_PATH */
 	int held_fd; /* the file that has the name now, by O_PATH; -1: no file */
-	mode_t mode; /* of that; 0: nothing */
+	mode_t mode; /* of that file; 0: no file */
+	/* the file is not in the directory: it is a descriptor's file in /proc */
 	bool is_open_file;
 	char name[NAME_MAX + 1]; /* in the directory */
 };

@@ -221,9 +221,7 @@ take_namespaces(struct os_status *s, const char *numbers)
 	}
 }
 
-/*
- * "Uid: 0 1000 0 1000": the real, the effective, the saved one, and that for files.
- */
+/* "Uid: 0 1000 0 1000": the real, the effective, the saved one, and that for files. */
 static bool
 take_ids(uint32_t ids[3], const char *numbers)
 {

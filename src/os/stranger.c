@@ -60,7 +60,7 @@ os_open(const char *path, unsigned int what, struct err *e)
 	if (fd >= 0)
 		return fd;
 	text_printable(path, shown, sizeof shown);
-	return code == ENODEV ? err_set(e, 0, "cannot read '%s': it is no file", shown)
+	return code == ENODEV ? err_set(e, 0, "cannot read '%s': it is not a file", shown)
 			      : err_set(e, code, "cannot read '%s'", shown);
 }
 

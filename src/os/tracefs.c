@@ -225,7 +225,7 @@ tracefs_id(const struct tracefs *t, const char *name, uint64_t *ret, struct err 
 	if (read_event_file(t, name, "id", &text, e) < 0)
 		return -1;
 	if (!text.v || sscanf(text.v, "%llu", &id) != 1)
-		return err_set(e, 0, "the number of tracepoint %s is no number", name);
+		return err_set(e, 0, "invalid id of tracepoint %s", name);
 	*ret = id;
 	return 0;
 }

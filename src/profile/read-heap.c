@@ -344,7 +344,7 @@ begin_stack(struct heap_reader *r, const char *at, struct err *e)
 		if (profile_frame(r->p, address, false, frame, e) < 0)
 			return -1;
 	}
-	return at == end ? 0 : lines_fail(&r->l, e, "it has something that is no address");
+	return at == end ? 0 : lines_fail(&r->l, e, "it contains an invalid address");
 }
 
 /* Read "3: 300 [ 5: 500] @ 0x...  0x..." */

@@ -43,7 +43,7 @@ read_parse(struct profile **ret, const char *name, const char *data, size_t len,
 	if (!len)
 		return err_set(e, 0, "cannot read '%s': it is empty", name);
 	if (kind)
-		return err_set(e, 0, "cannot read '%s': it is no profile, but %s", name, kind);
+		return err_set(e, 0, "cannot read '%s': it is not a profile, but %s", name, kind);
 	if ((heap_is_text(data, len) ? heap_parse : pprof_parse)(p, name, data, len, e) < 0)
 		return -1;
 	*ret = take_ptr(&p);

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "profile/profile.h"
 
+/* Functions of a compilation unit, read when one of its addresses is looked up. */
 struct dwarf_unit;
 
 struct dwarf_units {

@@ -317,7 +317,7 @@ heaptrack_read_time(struct heaptrack *h, struct ht_line l, struct event *ret, st
 	uint64_t ms;
 
 	if (!ht_number(&l, &ms) || ms > MAX_MS)
-		return ht_fail(h, e, "that is no time");
+		return ht_fail(h, e, "invalid time");
 	if (ms * NS_PER_MS >= h->time_ns)
 		h->time_ns = ms * NS_PER_MS;
 	else if (!h->has_late_stamp)

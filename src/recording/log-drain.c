@@ -742,7 +742,7 @@ log_drain_end_together(struct log_drain *d, const struct wire_log *l, struct err
 	const char none = 0;
 
 	_Static_assert(WIRE_MAX_THREADS < (WIRE_LOG_TOGETHER & UINT32_MAX >> 8),
-		"what is left is no place");
+		"what is left is not a place");
 	return l->alone != WIRE_LOG_TOGETHER
 		? 0
 		: log_source_write(&d->source, d->log_at + upper, &none, 1, e);

@@ -219,7 +219,7 @@ static int
 log_part_read_time(struct log_part *p, uint64_t ticks, struct event *ret, struct err *e)
 {
 	if (ticks > LOG_MAX_TICKS || p->time_ns / LOG_TICK_NS + ticks > LOG_MAX_TICKS)
-		return log_part_refuse(p, e, "that is no time");
+		return log_part_refuse(p, e, "invalid time");
 	p->time_ns += ticks * LOG_TICK_NS;
 	p->has_begun = true;
 	*ret = (struct event){ .time_ns = p->time_ns, .kind = EVENT_TIME };
@@ -478,7 +478,7 @@ log_part_read_head(struct log_part *p, struct err *e)
 		return err_set(e, 0, "cannot read '%s': %s",
 			text_printable(p->name, shown, sizeof shown),
 			stream_is_cut(p->stream) ? stream_is_cut(p->stream)
-						 : "it is no file of a log");
+						 : "it is not a file of a log");
 	p->has_stamps = memcmp(p->text, LOG_MAGIC, magic) == 0;
 	if (!p->has_stamps && memcmp(p->text, LOG_MAGIC_2, magic) != 0 &&
 		memcmp(p->text, LOG_MAGIC_1, magic) != 0)

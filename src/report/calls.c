@@ -216,8 +216,9 @@ add_origin(struct calls_node *node, const char *origin, struct err *e)
 	return 0;
 }
 
-/* Append to the names of the NR nodes NUMBER, which share calls_by_name(), what distinguishes
- * them. */
+/*
+ * Append to the names of the NR nodes NUMBER, which share calls_by_name(), what distinguishes them.
+ */
 static int
 distinguish(struct maker *m, const uint32_t *number, size_t nr, struct err *e)
 {
@@ -343,8 +344,10 @@ role_of(const struct calls_node *like)
 						    : ROLE_PROGRAM;
 }
 
-/* Return a function's name for a row; "<module>" gets the file, as the name is the same for all
- * modules. */
+/*
+ * Return a function's name for a row; "<module>" gets the file, as the name is the same for all
+ * modules.
+ */
 static char *
 name_of_function(const struct calls_node *like)
 {

@@ -19,8 +19,10 @@
 #define WIDTH 1200.0
 #define ROW 17
 #define TOP 44 /* above the first row */
-/* Narrower frames are omitted, even when zoomed: they are too small to see, and too many for the
- * file. */
+/*
+ * Narrower frames are omitted, even when zoomed: they are too small to see, and too many for the
+ * file.
+ */
 #define LEAST_WIDTH 0.25
 #define MAX_NAME_BYTES 1000
 /* flame.js uses the same value. */

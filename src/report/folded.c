@@ -13,8 +13,10 @@
 #include "report/report.h"
 #include "ui/ui.h"
 
-/* Return the name with characters allowed between semicolons, which the caller frees; NULL if
- * memory is exhausted. */
+/*
+ * Return the name with characters allowed between semicolons, which the caller frees; NULL if
+ * memory is exhausted.
+ */
 static char *
 frame_name(const char *name)
 {

@@ -12,10 +12,10 @@
 /* The outer end of a stack. */
 enum stacks_end {
 	STACKS_COMPLETE, /* the thread's first function, found by unwind tables or frame pointers */
-	STACKS_CUT,	 /* further frames exist, beyond memdiag's limit or what could be copied or
-			  * read in time */
-	STACKS_BROKEN,	 /* neither tables nor the frame pointer lead any further */
-	STACKS_MISSING,	 /* unreadable: no frames */
+	/* further frames exist, beyond memdiag's limit or what could be copied or read in time */
+	STACKS_CUT,
+	STACKS_BROKEN,	/* neither tables nor the frame pointer lead any further */
+	STACKS_MISSING, /* unreadable: no frames */
 };
 /* The source of a frame; several bits may be set. */
 enum {
@@ -41,8 +41,10 @@ void frames_print(const struct profile *p, uint32_t stack, const struct stacks_m
  */
 void frames_print_line(
 	const struct profile *p, uint32_t stack, uint32_t first, int nr_columns, FILE *f);
-/* Return the names of the functions from the innermost outwards, with the place of a function
- * without a name. */
+/*
+ * Return the names of the functions from the innermost outwards, with the place of a function
+ * without a name.
+ */
 json_t *frames_names_json(const struct profile *p, uint32_t stack);
 json_t *frames_json(const struct profile *p, uint32_t stack, const struct stacks_marks *marks);
 

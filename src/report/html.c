@@ -20,7 +20,7 @@
 
 #define MAX_NAME_BYTES 2000
 
-/* ---- the lines above the plots ---- */
+/* ---- above ---- */
 
 void
 page_put_head(FILE *f, const char *title)

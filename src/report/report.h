@@ -39,13 +39,13 @@ struct report_view {
 	const struct ui_options *ui;
 	/* the choice of blocks in P, from a log; NULL: all blocks */
 	const struct history_choice *choice;
-	const struct history_chosen *chosen;   /* their sums */
-	const struct report_blocks *addresses; /* single blocks, in text and JSON; NULL: not
-					        * listed */
-	size_t limit;			       /* rows; 0: all */
-	bool by_cum;			       /* sort by cum, largest first */
-	bool symbols_inside;		       /* function names are written to the file */
-	const struct warnings *warnings;       /* from reading; NULL: no warnings */
+	const struct history_chosen *chosen; /* their sums */
+	/* single blocks, in text and JSON; NULL: not listed */
+	const struct report_blocks *addresses;
+	size_t limit;			 /* rows; 0: all */
+	bool by_cum;			 /* sort by cum, largest first */
+	bool symbols_inside;		 /* function names are written to the file */
+	const struct warnings *warnings; /* from reading; NULL: no warnings */
 };
 
 #endif

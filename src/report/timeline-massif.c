@@ -30,8 +30,10 @@ nr_snapshots(const struct history *h)
 	return h->intervals.nr < MAX_SNAPSHOTS ? h->intervals.nr : MAX_SNAPSHOTS;
 }
 
-/* Return the interval of snapshot I: the one with the largest maximum in its share of all
- * intervals. */
+/*
+ * Return the interval of snapshot I: the one with the largest maximum in its share of all
+ * intervals.
+ */
 static size_t
 interval_of(const struct history *h, size_t i)
 {

@@ -18,8 +18,10 @@
 #define LIVE_ROWS 12
 #define RSS_ROWS 5
 #define MAPPED_ROWS 5
-/* Lines of a plot for its title, axis and times; all plots but the first also have an empty line
- * above. */
+/*
+ * Lines of a plot for its title, axis and times; all plots but the first also have an empty line
+ * above.
+ */
 #define PLOT_LINES 3
 
 /* The values shown in a plot. */
@@ -207,8 +209,10 @@ shrink(struct heights *r, int lines)
 	}
 }
 
-/* Return the number of lines that TEXT fills on a terminal with COLUMNS columns, which wraps long
- * lines. */
+/*
+ * Return the number of lines that TEXT fills on a terminal with COLUMNS columns, which wraps long
+ * lines.
+ */
 static int
 lines_on(const char *text, int columns)
 {

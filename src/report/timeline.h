@@ -32,8 +32,9 @@ void timeline_to_json(const struct timeline_view *v, const struct history_moment
 /* Print DOCUMENT with the intervals of V, one by one.  Returns 0, or -1 with E. */
 int timeline_print_json(
 	const struct timeline_view *v, json_t *document, struct ui_output *out, struct err *e);
-/* Print a line for INTERVAL of V, from TIME_NS on, as CSV, in a table, or as JSON; and the
- * header. */
+/*
+ * Print a line for INTERVAL of V, from TIME_NS on, as CSV, in a table, or as JSON; and the header.
+ */
 void timeline_print_csv_head(FILE *f);
 void timeline_print_csv_line(const struct timeline_view *v, const struct history_interval *interval,
 	uint64_t time_ns, FILE *f);

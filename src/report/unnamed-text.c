@@ -38,8 +38,10 @@ unnamed_text_percent(const struct report_view *v, int64_t value)
 	return 100 * calls_share_of_shown(v->c, value);
 }
 
-/* Print the large objects in U, and return whether any of them is a file, and whether any is code
- * outside files. */
+/*
+ * Print the large objects in U, and return whether any of them is a file, and whether any is code
+ * outside files.
+ */
 static void
 put_objects(FILE *f, const struct report_view *v, const struct unnamed *u, bool *ret_has_files,
 	bool *ret_has_code)

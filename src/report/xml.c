@@ -9,8 +9,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* True for U+FFFE and U+FFFF, which XML does not allow: the last bytes of their UTF-8 form follow
- * EF BF. */
+/*
+ * True for U+FFFE and U+FFFF, which XML does not allow: the last bytes of their UTF-8 form follow
+ * EF BF.
+ */
 static bool
 is_no_character(const char *s)
 {

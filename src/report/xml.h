@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Print S as text of XML or HTML, also for attributes; "..." replaces everything after
- * MAX_BYTES. */
+/*
+ * Print S as text of XML or HTML, also for attributes; "..." replaces everything after MAX_BYTES.
+ */
 void xml_put(FILE *f, const char *s, size_t max_bytes);
 
 #endif

@@ -114,8 +114,10 @@ is_our_stop(const struct stopped_thread *th)
 	return th->stop.kind == OS_STOP_EVENT || th->stop.kind == OS_STOP_SIGNAL;
 }
 
-/* Restart the interrupted call now, not when the thread is let go: if memdiag dies, the call is
- * still made again. */
+/*
+ * Restart the interrupted call now, not when the thread is let go: if memdiag dies, the call is
+ * still made again.
+ */
 static void
 stop_restart_call(const struct stopped *s, struct stopped_thread *th)
 {
@@ -161,8 +163,10 @@ note_stop(struct stopped *s, struct stopped_thread *th, const struct os_stop *st
 		stop_restart_call(s, th);
 }
 
-/* Interrupt all threads.  One that has just ended cannot be interrupted; await_all() notices its
- * end. */
+/*
+ * Interrupt all threads.  One that has just ended cannot be interrupted; await_all() notices its
+ * end.
+ */
 static void
 interrupt_all(struct stopped *s)
 {

@@ -109,8 +109,8 @@ timeout_is_finite(const struct os_syscall *s)
 	const struct timed_call *c = call_of(s->nr);
 
 	if (!c || is_absolute(s))
-		return s->nr == SYS_restart_syscall; /* usually; its original value is not
-						      * visible */
+		/* usually; its original value is not visible */
+		return s->nr == SYS_restart_syscall;
 	return c->form == TIMEOUT_MS ? (int32_t)s->arg[c->arg] >= 0 : s->arg[c->arg] != 0;
 }
 
@@ -167,8 +167,10 @@ is_endless_poll(const struct target *t, pid_t tid, const struct os_syscall *s)
 		strstr(where.v, "poll");
 }
 
-/* Return the socket option that is the timeout of call NR; with such a timeout, any stop makes the
- * call fail with EINTR (net/core/sock.h, sock_intr_errno()). 0: no option. */
+/*
+ * Return the socket option that is the timeout of call NR; with such a timeout, any stop makes the
+ * call fail with EINTR (net/core/sock.h, sock_intr_errno()). 0: no option.
+ */
 static int
 option_of(long nr)
 {
@@ -476,8 +478,10 @@ timeout_is_repeatable(long nr)
 	return false;
 }
 
-/* True if call NR may be repeated even though memdiag could not update its timeout: it has no other
- * effect. */
+/*
+ * True if call NR may be repeated even though memdiag could not update its timeout: it has no other
+ * effect.
+ */
 static bool
 is_repeatable(long nr)
 {

@@ -59,8 +59,10 @@ small_filter(enum trace_call call, uint64_t min_bytes, char *buf, size_t size)
 	return buf;
 }
 
-/* Return the filter.  A kernel may name madvise()'s length "len_in"; size and advice are compared
- * here. */
+/*
+ * Return the filter.  A kernel may name madvise()'s length "len_in"; size and advice are compared
+ * here.
+ */
 const char *
 trace_filter(enum trace_call call, uint64_t min_bytes, bool is_small, char *buf, size_t size)
 {

@@ -44,8 +44,10 @@ bool trace_pairs_has(const struct trace_pairs *pairs, const struct trace_pending
 /* Return the call that thread TID is in, for changes; NULL if its entry was not seen. */
 struct trace_pending *trace_pairs_find(const struct trace_pairs *pairs, pid_t tid);
 
-/* Record that thread TID has returned from CALL, or with TRACE_NR_CALLS from any call: *RET is the
- * entered call.  Return false if the entry was not seen. */
+/*
+ * Record that thread TID has returned from CALL, or with TRACE_NR_CALLS from any call: *RET is the
+ * entered call.  Return false if the entry was not seen.
+ */
 bool trace_pairs_leave(
 	struct trace_pairs *pairs, pid_t tid, enum trace_call call, struct trace_pending *ret);
 

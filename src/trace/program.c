@@ -130,8 +130,10 @@ executable_of(const struct process *process)
 	return NULL;
 }
 
-/* True if the process still runs its parent's program: a child has it at the same addresses until
- * it executes another one. */
+/*
+ * True if the process still runs its parent's program: a child has it at the same addresses until
+ * it executes another one.
+ */
 static bool
 is_program_of(const struct process *process, const struct process *parent)
 {

@@ -50,8 +50,10 @@ struct trace_touch {
 
 struct trace_stack {
 	enum stacks_end end;
-	/* Set by trace_program_name(): malloc itself requests memory; and the number of innermost
-	 * frames that belong to malloc or libc. */
+	/*
+	 * Set by trace_program_name(): malloc itself requests memory; and the number of innermost
+	 * frames that belong to malloc or libc.
+	 */
 	bool is_mallocs;
 	uint32_t nr_inner;
 	struct trace_sums sums;

@@ -9,8 +9,10 @@
 #include "os/pids.h"
 #include "os/ptrace.h"
 
-/* A thread appears in its process within this time after it got its number, unless the machine
- * stalls. */
+/*
+ * A thread appears in its process within this time after it got its number, unless the machine
+ * stalls.
+ */
 #define AGE_NS UINT64_C(20000000)
 /* Setting a filter takes about ten system calls per CPU. */
 #define PAUSE_NS UINT64_C(1000000000)
@@ -41,8 +43,10 @@ trace_scope_look(struct trace_scope *s, uint64_t now_ns)
 	s->last_ns = now_ns;
 }
 
-/* Return how many of the next numbers, in the kernel's order, a filter lets pass before it must be
- * replaced. */
+/*
+ * Return how many of the next numbers, in the kernel's order, a filter lets pass before it must be
+ * replaced.
+ */
 static pid_t
 nr_next(const struct trace_scope *s)
 {
@@ -101,8 +105,10 @@ largest_gaps(const pid_t *tids, size_t nr, pid_t *ret_gap, size_t *ret_ties)
 		*ret_ties += largest[k] == largest[0];
 }
 
-/* Cover the numbers with at most TRACE_SCOPE_RANGES ranges that contain the fewest other numbers,
- * by excluding the largest gaps. */
+/*
+ * Cover the numbers with at most TRACE_SCOPE_RANGES ranges that contain the fewest other numbers,
+ * by excluding the largest gaps.
+ */
 static void
 set_threads(struct trace_scope *s, pid_t *tids, size_t nr)
 {

@@ -61,8 +61,10 @@ void trace_scope_let_all(struct trace_scope *s, uint64_t now_ns);
 /* True if events of thread TID pass. */
 bool trace_scope_has(const struct trace_scope *s, pid_t tid);
 
-/* Return the kernel filter for events that match OWN (NULL: all) and are in the scope, in BUF, or
- * OWN. */
+/*
+ * Return the kernel filter for events that match OWN (NULL: all) and are in the scope, in BUF, or
+ * OWN.
+ */
 const char *trace_scope_filter(
 	const struct trace_scope *s, const char *own, char buf[static TRACE_SCOPE_FILTER]);
 

@@ -29,8 +29,8 @@ struct trace_source {
 struct trace_sources {
 	struct trace_source v[TRACE_MAX_SOURCES];
 	struct perf_source perf[TRACE_MAX_SOURCES];
-	char own[TRACE_MAX_SOURCES][TRACE_MAX_FILTER];	    /* filters, "" if unfiltered; and those
-						        * ... */
+	/* filters, "" if unfiltered; and those ... */
+	char own[TRACE_MAX_SOURCES][TRACE_MAX_FILTER];
 	char filter[TRACE_MAX_SOURCES][TRACE_SCOPE_FILTER]; /* ... combined with the scope */
 	size_t nr;
 };

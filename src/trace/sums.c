@@ -205,8 +205,10 @@ trace_account_fault(struct trace_program *p, uint64_t address, uint32_t stack, u
 	return 0;
 }
 
-/* True if the call is too small, for calls whose size is known only when they return: the kernel
- * did not compare it. */
+/*
+ * True if the call is too small, for calls whose size is known only when they return: the kernel
+ * did not compare it.
+ */
 static bool
 is_too_small(const struct trace_entry *c, const struct trace_effect *f, uint64_t min_bytes)
 {

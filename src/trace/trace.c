@@ -97,8 +97,9 @@ add_program(struct trace_tracing *t, pid_t pid, struct err *e)
 	return *running = p;
 }
 
-/* Finish P, whose process has ended or executes another program: nothing more will be known of
- * it. */
+/*
+ * Finish P, whose process has ended or executes another program: nothing more will be known of it.
+ */
 static int
 end_program(struct trace_tracing *t, struct trace_program *p, struct err *e)
 {
@@ -263,8 +264,9 @@ trace_take_event(struct trace_tracing *t, const struct perf_record *r, struct er
 	return s->is_return ? trace_leave(t, r, s, p, e) : trace_enter(t, r, s, p, e);
 }
 
-/* End the scope: the kernel numbered a new thread out of sequence, and does not report its
- * events. */
+/*
+ * End the scope: the kernel numbered a new thread out of sequence, and does not report its events.
+ */
 static void
 leave_scope(struct trace_tracing *t)
 {
@@ -311,8 +313,10 @@ execute(struct trace_tracing *t, struct trace_program *p, struct err *e)
 	return add_program(t, pid, e) ? 0 : -1;
 }
 
-/* Record the end of a thread.  Records of other threads may follow that of any thread, even the
- * leader: end_ended(). */
+/*
+ * Record the end of a thread.  Records of other threads may follow that of any thread, even the
+ * leader: end_ended().
+ */
 static void
 trace_end_thread(struct trace_tracing *t, const struct perf_record *r)
 {

@@ -78,9 +78,9 @@ struct trace {
 	} programs;
 	enum trace_why why;
 	uint64_t duration_ns;
-	uint64_t nr_events;			/* of the traced processes */
-	uint64_t nr_lost;			/* records of all processes, because the buffer was
-						 * full */
+	uint64_t nr_events; /* of the traced processes */
+	/* records of all processes, because the buffer was full */
+	uint64_t nr_lost;
 	uint64_t nr_lost_threads;		/* threads whose events may be missing */
 	uint64_t nr_unpaired;			/* calls whose entry or return was lost */
 	uint64_t nr_cut, nr_broken, nr_unknown; /* events by the state of their stacks' ends */

@@ -121,8 +121,10 @@ has_cut(json_t *v)
 	return false;
 }
 
-/* Return the position after the bracket of the empty array KEY in TEXT.  Quotes within strings are
- * always escaped. */
+/*
+ * Return the position after the bracket of the empty array KEY in TEXT.  Quotes within strings are
+ * always escaped.
+ */
 static char *
 find_array(char *text, const char *key)
 {

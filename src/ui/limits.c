@@ -30,8 +30,10 @@ limits_end(void)
 	_exit(UI_FAILED);
 }
 
-/* Handle the abort of libdw, which asserts that it gets memory for its tables
- * (lib/dynamicsizehash_concurrent.c, 0.188). */
+/*
+ * Handle the abort of libdw, which asserts that it gets memory for its tables
+ * (lib/dynamicsizehash_concurrent.c, 0.188).
+ */
 static void
 aborted(int sig)
 {

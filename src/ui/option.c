@@ -21,8 +21,10 @@ struct option_unit {
 	double factor;
 };
 
-/* Parse a decimal number, followed by the name of one of UNITS (NULL-terminated), into the base
- * unit. */
+/*
+ * Parse a decimal number, followed by the name of one of UNITS (NULL-terminated), into the base
+ * unit.
+ */
 static bool
 option_parse_with_unit(const char *text, const struct option_unit *units, uint64_t *ret)
 {
@@ -528,8 +530,9 @@ option_parse_all(const struct ui_syntax *syntax, int argc, char **argv, unsigned
 		fputs("memdiag: no memory\n", stderr);
 		exit(UI_FAILED);
 	}
-	/* Letters of names follow the user's locale; numbers keep the format that scripts
-	 * expect. */
+	/*
+	 * Letters of names follow the user's locale; numbers keep the format that scripts expect.
+	 */
 	setlocale(LC_CTYPE, "");
 	/* argp adds to each help text a paragraph on arguments that no filter can remove. */
 	if (is_free)

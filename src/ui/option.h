@@ -42,14 +42,13 @@ struct ui_option {
 	enum ui_option_kind kind;
 	/* The member of the command's struct for the value: UI_AT(); size 0: not stored. */
 	size_t at, size;
-	size_t given;		       /* UI_GIVEN(): a bool that is true if the option was given */
-	bool may_lack_arg;	       /* without an argument no value is stored, and SET gets
-				        * NULL */
-	uint64_t value;		       /* for UI_VALUE and UI_BITS */
-	uint64_t least, most;	       /* bounds of numbers; most 0: unlimited */
-	uint64_t scale;		       /* the number is multiplied by this when stored; 0: 1 */
-	uint64_t preset;	       /* stored before options are parsed; 0: not stored */
-	const char *const *words;      /* NULL-terminated */
+	size_t given;		  /* UI_GIVEN(): a bool that is true if the option was given */
+	bool may_lack_arg;	  /* without an argument nothing is stored, and SET gets NULL */
+	uint64_t value;		  /* for UI_VALUE and UI_BITS */
+	uint64_t least, most;	  /* bounds of numbers; most 0: unlimited */
+	uint64_t scale;		  /* the number is multiplied by this when stored; 0: 1 */
+	uint64_t preset;	  /* stored before options are parsed; 0: not stored */
+	const char *const *words; /* NULL-terminated */
 	const char *(*word)(size_t i); /* the words as a function */
 	const char *(*note)(
 		size_t i); /* printed in parentheses after word I in --help; NULL: no note */
@@ -102,11 +101,13 @@ struct ui_child {
 /* The words and options of a command, or of a part of several commands. */
 struct ui_syntax {
 	const struct ui_option *options; /* ended by a row of zeros; NULL: no options */
-	const struct ui_rule *rules;	 /* NULL: no children */
+	const struct ui_rule *rules;	 /* NULL: no rules */
 	const struct ui_child *children; /* NULL: no children */
 	void (*begin)(void *input);	 /* before options are parsed */
-	/* Handles a word that is not an option; returns 0, or ARGP_ERR_UNKNOWN to leave it to a
-	 * child.  NULL: all words are left to children. */
+	/*
+	 * Handles a word that is not an option; returns 0, or ARGP_ERR_UNKNOWN to leave it to a
+	 * child.  NULL: all words are left to children.
+	 */
 	error_t (*argument)(struct argp_state *state, void *input, char *arg);
 	/* Called after all words are parsed and the rules are checked: parents first. */
 	void (*check)(struct argp_state *state, void *input);
@@ -119,8 +120,9 @@ struct ui_syntax {
 void ui_parse(const struct ui_syntax *syntax, int argc, char **argv, void *input);
 /* As ui_parse(), without reordering ARGV; for a caller in which words end the options. */
 void ui_parse_in_order(const struct ui_syntax *syntax, int argc, char **argv, void *input);
-/* As ui_parse(), up to the first word that is not an option.  Returns its index, ARGC if not
- * found. */
+/*
+ * As ui_parse(), up to the first word that is not an option.  Returns its index, ARGC if not found.
+ */
 int ui_parse_until_word(const struct ui_syntax *syntax, int argc, char **argv, void *input);
 
 /* Return the index of ARG among the words of O, or -1. */
@@ -128,8 +130,10 @@ int ui_option_find_word(const struct ui_option *o, const char *arg);
 /* Refuse ARG as a malformed argument of O. */
 void ui_option_refuse(struct argp_state *state, const struct ui_option *o, const char *arg);
 
-/* Return the row of SYNTAX for the exact spelling SPELLED, such as "-n" or "--lines"; NULL if not
- * found. */
+/*
+ * Return the row of SYNTAX for the exact spelling SPELLED, such as "-n" or "--lines"; NULL if not
+ * found.
+ */
 const struct ui_option *ui_option_find(const struct ui_syntax *syntax, const char *spelled);
 /*
  * Write a line for each spelling of an option of SYNTAX in --help, with its kind and words, as in
@@ -140,8 +144,9 @@ void ui_option_list(const struct ui_syntax *syntax, FILE *f);
 /* Refuse ARG, which is untrusted, as argp_error() does: "'ARG' WHY". */
 void ui_refuse(struct argp_state *state, const char *arg, const char *why);
 
-/* Return the number ARG, which must be non-negative and fit into 31 bits; otherwise as
- * ui_refuse(). */
+/*
+ * Return the number ARG, which must be non-negative and fit into 31 bits; otherwise as ui_refuse().
+ */
 unsigned long ui_parse_count(struct argp_state *state, const char *arg);
 
 /*
@@ -151,8 +156,10 @@ unsigned long ui_parse_count(struct argp_state *state, const char *arg);
  */
 bool ui_parse_size(const char *text, uint64_t *ret_bytes);
 bool ui_parse_duration(const char *text, uint64_t *ret_ns);
-/* Parse the hexadecimal number at the start of TEXT; *RET_END points after it.  Return false if
- * TEXT has no number. */
+/*
+ * Parse the hexadecimal number at the start of TEXT; *RET_END points after it.  Return false if
+ * TEXT has no number.
+ */
 bool ui_parse_address(const char *text, uint64_t *ret, const char **ret_end);
 
 #endif

@@ -123,7 +123,7 @@ options_check_process(struct argp_state *state, void *input)
 #define TIMEOUT(help)                                                                              \
 	{                                                                                          \
 		"timeout", 0, "DURATION", 0, help, UI_DURATION, AT(timeout_ns),                    \
-			.least = 1, .beyond = "is no time at all: say 500ms, 10s or 2m",           \
+			.least = 1, .beyond = "is too short: say 500ms, 10s or 2m",                \
 			.set = options_set_timeout                                                 \
 	}
 

@@ -14,8 +14,10 @@
  * zeroed.  It takes a bare word as the process, requires one, and provides --help, -h and --debug.
  */
 extern const struct ui_syntax ui_options_syntax;
-/* The syntax of a command for several processes, with --all; ui_is_several() is true if several
- * were requested. */
+/*
+ * The syntax of a command for several processes, with --all; ui_is_several() is true if several
+ * were requested.
+ */
 extern const struct ui_syntax ui_several_syntax;
 bool ui_is_several(const struct ui_options *o);
 /* The syntax of a command without a target: without --pid, --timeout and a bare word. */

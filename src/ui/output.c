@@ -86,8 +86,9 @@ open_temporary(struct ui_output *o, mode_t mode, struct err *e)
 	return 0;
 }
 
-/* Open an existing device, pipe or file that is open as a descriptor, which is written to
- * directly. */
+/*
+ * Open an existing device, pipe or file that is open as a descriptor, which is written to directly.
+ */
 static int
 open_existing(struct ui_output *o, struct err *e)
 {

@@ -16,8 +16,10 @@
 int ui_keep_standard_files(void);
 
 int ui_output_open(struct ui_output *o, const struct ui_options *opt, struct err *e);
-/* As ui_output_open(), for a command whose standard output belongs to its program: standard error
- * without -o. */
+/*
+ * As ui_output_open(), for a command whose standard output belongs to its program: standard error
+ * without -o.
+ */
 int ui_output_open_beside(struct ui_output *o, const struct ui_options *opt, struct err *e);
 /* Store the terminal's present size, if O is a terminal. */
 void ui_output_measure(struct ui_output *o);

@@ -6,6 +6,11 @@
 
 #include "ui/ui.h"
 
+/*
+ * If work takes longer than a second, show on a terminal's standard error the current action (WHAT,
+ * static: "reading the heap") and the elapsed time.  May return NULL.  ui_progress_end() removes
+ * the line.
+ */
 struct ui_progress;
 
 struct ui_progress *ui_progress_begin(const struct ui_options *opt, const char *what);

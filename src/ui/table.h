@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "ui/ui.h"
 
+/* A plain table: declare the columns, then fill rows cell by cell, left to right. */
 struct ui_table;
 
 struct ui_table *ui_table_new(const struct ui_output *o);

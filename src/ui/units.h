@@ -10,8 +10,9 @@
 
 #include "ui/ui.h"
 
-/* Format a size as OPT requires: "1.2 GiB", or with -b "1288490188".  Writes to BUF and returns
- * it. */
+/*
+ * Format a size as OPT requires: "1.2 GiB", or with -b "1288490188".  Writes to BUF and returns it.
+ */
 const char *ui_size(const struct ui_options *opt, uint64_t bytes, char *buf, size_t size);
 /* ui_size() as an expression without a buffer; valid until the end of the block. */
 #define UI_SIZE(opt, bytes) ui_size((opt), (bytes), (char[32]){ 0 }, 32)

@@ -1,5 +1,6 @@
-/* warnings: remarks that a command prints in addition to its answer, and whether that is
- * partial. */
+/*
+ * warnings: remarks that a command prints in addition to its answer, and whether that is partial.
+ */
 #ifndef MEMDIAG_UI_WARNINGS_H
 #define MEMDIAG_UI_WARNINGS_H
 

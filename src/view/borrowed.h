@@ -11,8 +11,10 @@
 
 /* Return the borrowed thread and the duration, as in "thread 12 was held for 300 us". */
 const char *borrow_text(const struct inject_report *r, char *buf, size_t size);
-/* Return the borrowed thread for JSON: {"mode","tid","held_us","held_ns"}, or null if no thread was
- * borrowed. */
+/*
+ * Return the borrowed thread for JSON: {"mode","tid","held_us","held_ns"}, or null if no thread was
+ * borrowed.
+ */
 json_t *borrow_json(const struct inject_report *r);
 
 #endif

@@ -85,8 +85,10 @@ print_before(const struct wire_segment *s, const struct ui_options *opt, FILE *f
 	fputs(" were in use when counting began\n", f);
 }
 
-/* Return live bytes in blocks.  Text shows blocks and mappings separately; live_bytes of JSON is
- * their sum. */
+/*
+ * Return live bytes in blocks.  Text shows blocks and mappings separately; live_bytes of JSON is
+ * their sum.
+ */
 static uint64_t
 blocks_bytes(const struct wire_totals *sum)
 {

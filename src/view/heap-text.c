@@ -61,8 +61,10 @@ address(raddr a, char *buf, size_t size)
 }
 #define ADDRESS(a) address((a), (char[24]){ 0 }, 24)
 
-/* Begin a table; the arguments are the names of its columns, then NULL.  A '<' before a name marks
- * a text column. */
+/*
+ * Begin a table; the arguments are the names of its columns, then NULL.  A '<' before a name marks
+ * a text column.
+ */
 static int __attribute__((sentinel)) heap_text_begin(struct heap_text_shower *sh, ...)
 {
 	const char *name;
@@ -98,8 +100,9 @@ shown_of(const struct heap_text_shower *sh, size_t all)
 	return sh->r->limit && sh->r->limit < all ? sh->r->limit : all;
 }
 
-/* Return pointers to the NR elements of V, sorted by COMPARE, which the caller frees; NULL with
- * E. */
+/*
+ * Return pointers to the NR elements of V, sorted by COMPARE, which the caller frees; NULL with E.
+ */
 static const void **
 heap_text_sorted(struct heap_text_shower *sh, const void *v, size_t nr, size_t size,
 	int (*compare)(const void *a, const void *b))

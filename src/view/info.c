@@ -53,8 +53,10 @@ static const struct {
 
 /* ---- text ---- */
 
-/* Return the mark for numbers that are only bounded by malloc's account and the pages: one of each
- * pair is too high. */
+/*
+ * Return the mark for numbers that are only bounded by malloc's account and the pages: one of each
+ * pair is too high.
+ */
 static const char *
 info_bound(enum account_kind kind, const struct account *a)
 {
@@ -169,8 +171,10 @@ threads_text(const struct info *info, const struct arena *a, char *buf, size_t s
 	}
 }
 
-/* Return the number of heaps.  The main arena is one heap, the program break; glibc counts the
- * heaps of other arenas since 2.27. */
+/*
+ * Return the number of heaps.  The main arena is one heap, the program break; glibc counts the
+ * heaps of other arenas since 2.27.
+ */
 static uint64_t
 nr_heaps(const struct info_arena *row)
 {

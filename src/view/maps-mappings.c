@@ -70,8 +70,10 @@ title(enum column c)
 	return c < EXTRA ? titles[c] : extra_columns[c - EXTRA].title;
 }
 
-/* True if the column is shown, whose largest value is MAX; the next function returns true if it was
- * counted. */
+/*
+ * True if the column is shown, whose largest value is MAX; the next function returns true if it was
+ * counted.
+ */
 static bool
 maps_mappings_is_shown(const struct printer *p, enum column c, uint64_t max)
 {

@@ -25,8 +25,8 @@ struct maps_report {
 	const struct selection *selection;
 	const struct rows *rows;
 	const struct row *const *order; /* of rows */
-	const uint32_t *leaves; /* for BY_MAPPING, instead of both: the leaves of the space, in
-				 * order */
+	/* for BY_MAPPING, instead of both: the leaves of the space, in order */
+	const uint32_t *leaves;
 	size_t nr_leaves;
 	const struct repeats *repeats;
 	const struct warnings *warnings; /* for JSON; may be NULL */

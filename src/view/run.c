@@ -21,8 +21,9 @@
  */
 #define USUAL_UNCOUNTED_BYTES (UINT64_C(128) << 20)
 
-/* The uncounted part of a small program.  With a limit, more than this above the limit is
- * reported. */
+/*
+ * The uncounted part of a small program.  With a limit, more than this above the limit is reported.
+ */
 #define LEAST_UNCOUNTED_BYTES (UINT64_C(16) << 20)
 
 static bool

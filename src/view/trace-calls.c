@@ -14,8 +14,10 @@
 #include "ui/json.h"
 #include "view/trace.h"
 
-/* Constants missing from the headers of some libc (uapi/asm-generic/mman-common.h,
- * uapi/linux/mman.h). */
+/*
+ * Constants missing from the headers of some libc (uapi/asm-generic/mman-common.h,
+ * uapi/linux/mman.h).
+ */
 #ifndef MAP_SYNC
 #define MAP_SYNC 0x80000
 #endif

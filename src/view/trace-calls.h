@@ -8,8 +8,10 @@
 
 struct target;
 
-/* Write the first line, the line of EVENT, and the last line to F.  They return 0, or -1 with E
- * (out of memory). */
+/*
+ * Write the first line, the line of EVENT, and the last line to F.  They return 0, or -1 with E
+ * (out of memory).
+ */
 int trace_calls_begin(const struct target *t, FILE *f, struct err *e);
 int trace_calls_event(const struct trace_event *event, FILE *f, struct err *e);
 int trace_calls_end(const struct trace *t, FILE *f, struct err *e);

@@ -243,8 +243,9 @@ print_forecast(
 	return 0;
 }
 
-/* Print the forecast. jemalloc reports the number of free pages; how many are resident is
- * unknown. */
+/*
+ * Print the forecast. jemalloc reports the number of free pages; how many are resident is unknown.
+ */
 static int
 print_jemalloc_forecast(
 	const struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e)

@@ -62,7 +62,7 @@ check 'record start --mode mem-fast says that the log has ended' grep -q 'is sti
 check 'record status after --mode mem-fast: recording, and no log is written' log_is '.data | .is_recording and (.log | (.is_written or .is_open) | not)'
 check 'record stop writes the record that is in memory again' record stop -o "$dir/memory"
 check 'record start --mode slow: a usage error' exits_saying 64 'is not a mode' memdiag record start --mode slow --pid "$tracee_pid"
-check 'record status --files 0: a usage error' exits_saying 64 'is no number of files' memdiag record status --files 0 --pid "$tracee_pid"
+check 'record status --files 0: a usage error' exits_saying 64 'is not a number of files' memdiag record status --files 0 --pid "$tracee_pid"
 check 'record start --files without a log: a usage error' exits_saying 64 'is for --mode log-fast' \
 	memdiag record start --files 3 --pid "$tracee_pid"
 

@@ -173,19 +173,19 @@ refuses()	# refuses WORDS TEXT: a file that says TEXT
 	check "refused: $1" exits_saying 1 "$1" memdiag report "$dir/bad"
 }
 refuses "it is empty" ''
-refuses 'bad.*: it is no profile, but JSON' '{"schema": 1}'
-refuses 'no profile, but of /proc/PID/smaps: memdiag maps' \
+refuses 'bad.*: it is not a profile, but JSON' '{"schema": 1}'
+refuses 'not a profile, but of /proc/PID/smaps: memdiag maps' \
 	'55d0-55d1 r--p 00000000 fe:00 1234 /bin/x\nSize:    4 kB\nRss:   4 kB\n'
-refuses 'no profile, but of /proc/PID/maps: memdiag maps' '55d0-55d1 r--p 00000000 fe:00 1234 /bin/x\n55d2-55d3 rw-p 0 0:0 0\n'
-refuses 'no profile, but the XML of malloc_info' '<malloc version="1">\n'
-refuses "no profile, but jemalloc's statistics" '___ Begin jemalloc statistics ___\n'
-refuses 'no profile, but a heap dump of Java' 'JAVA PROFILE 1.0.2\0'
-refuses "no profile, but of Java's Flight Recorder" 'FLR\0\0'
-refuses 'no profile, but of memray' 'memray\0\1'
-refuses 'no profile, but a CPU profile of gperftools' '\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\020\047'
-refuses 'no profile, but compressed by xz: unpack' '\3757zXZ\0\0'
-refuses 'no profile, but compressed by bzip2: unpack' 'BZh91AY'
-refuses 'no profile, but of massif: ms_print' 'desc: --massif\n'
+refuses 'not a profile, but of /proc/PID/maps: memdiag maps' '55d0-55d1 r--p 00000000 fe:00 1234 /bin/x\n55d2-55d3 rw-p 0 0:0 0\n'
+refuses 'not a profile, but the XML of malloc_info' '<malloc version="1">\n'
+refuses "not a profile, but jemalloc's statistics" '___ Begin jemalloc statistics ___\n'
+refuses 'not a profile, but a heap dump of Java' 'JAVA PROFILE 1.0.2\0'
+refuses "not a profile, but of Java's Flight Recorder" 'FLR\0\0'
+refuses 'not a profile, but of memray' 'memray\0\1'
+refuses 'not a profile, but a CPU profile of gperftools' '\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\020\047'
+refuses 'not a profile, but compressed by xz: unpack' '\3757zXZ\0\0'
+refuses 'not a profile, but compressed by bzip2: unpack' 'BZh91AY'
+refuses 'not a profile, but of massif: ms_print' 'desc: --massif\n'
 # As go reads them: packed, and behind what jemalloc has printed.
 plain='heap profile: 1: 100 [ 1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x1234\n\nMAPPED_LIBRARIES:\n'
 printf "$plain" | gzip >"$dir/packed.heap"
@@ -204,7 +204,7 @@ check 'a time before 1970: the file is written again' exits 0 memdiag report --f
 	"$dir/before-1970.heap"
 check 'a time before 1970: and read' exits 0 memdiag report -q "$dir/again-1970.heap"
 refuses 'line 2: .*it is not .COUNT: BYTES' 'heap profile: 1: 2 [ 3: 4] @ heapprofile\n1: 2 @ 0x1\n'
-refuses 'line 2: .*something that is no address' 'heap profile: 1: 2 [ 3: 4] @ heapprofile\n1: 2 [3: 4] @ 0x1 main\n'
+refuses 'line 2: .*an invalid address' 'heap profile: 1: 2 [ 3: 4] @ heapprofile\n1: 2 [3: 4] @ 0x1 main\n'
 refuses 'The file ends there: it was cut off' 'heap profile: 1: 2 [ 3: 4] @ heapprofile\n1: 2 [3'
 refuses 'neither .@ ADDRESSES. nor' 'heap_v2/1\nx\n'
 
@@ -216,7 +216,7 @@ check 'so that nothing is lost' json_is '.partial == false and .data.total == 30
 refuses 'neither a heap profile nor a whole profile.proto' 'hello, world\n'
 refuses 'it was cut off' '\037\213\010\000\000'
 refuses 'compressed data is damaged' '\037\213\010\000\000\000\000\000\000\003\377\377\377\377'
-check 'a program is no profile' exits_saying 1 'it is no profile, but a program' memdiag report "$MEMDIAG"
+check 'a program is no profile' exits_saying 1 'it is not a profile, but a program' memdiag report "$MEMDIAG"
 check 'a file that is missing' exits_saying 1 'No such file' memdiag report "$dir/nowhere"
 check 'a type that the file lacks' exits_saying 64 'no values of type peak_space; it has alloc_objects' memdiag report \
 	"$data/symbols.heap" --value=peak

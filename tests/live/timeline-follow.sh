@@ -55,7 +55,7 @@ check 'timeline of a name has what the program has allocated' has_account "$dir/
 check 'timeline --peak of a process runs' exits 0 memdiag timeline "$tracee_pid" --peak
 check 'timeline --peak of a process has functions' grep -q ' site_[0-9]*$' "$dir/out"
 check 'timeline of a file that has the name of a process: fails' sh -c 'cd "$1" && ! "$2" timeline "$4" 2>"$3"' - "$dir" "$MEMDIAG" "$dir/err" "$name"
-check 'timeline of a file that has the name of a process: says that it is no recording' says 'it is no recording'
+check 'timeline of a file that has the name of a process: says that it is not a recording' says 'it is not a recording'
 
 # Another log in the same directory, which is newer.
 first=$tracee_pid

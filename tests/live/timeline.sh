@@ -302,7 +302,7 @@ check 'report --value=mapped-allocated of a log with mappings' exits 0 memdiag r
 check 'report --value=mapped-allocated: all that was mapped' json_is '.data.total == 1099511640576'
 
 check 'timeline of a file that is missing: status 1' exits_saying 1 'No such file' memdiag timeline "$dir/none"
-check 'timeline of a profile: status 1' exits_saying 1 'no recording' memdiag timeline "$top_srcdir/tests/data/report_heap/ours.heap"
+check 'timeline of a profile: status 1' exits_saying 1 'not a recording' memdiag timeline "$top_srcdir/tests/data/report_heap/ours.heap"
 check 'timeline of a directory without a log: status 1' exits_saying 1 'no file of a log' memdiag timeline "$dir"
 check 'timeline --at behind the end: a usage error' exits_saying 64 "ends at 0.300 s, before 5.000 s" memdiag timeline "$recording" --at=5s
 check 'timeline --at=soon: a usage error' exits_saying 64 'is not a time' memdiag timeline "$recording" --at=soon

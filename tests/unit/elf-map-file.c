@@ -65,7 +65,8 @@ test_bad_lines(void)
 
 	bad("", "no line of /proc/PID/maps", "an empty file");
 	bad("hello\nworld\n", "no line of /proc/PID/maps", "another text");
-	bad_bytes(A "x\0y\n" B, sizeof(A "x\0y\n" B) - 1, "line 2: it has a NUL byte", "a NUL");
+	bad_bytes(
+		A "x\0y\n" B, sizeof(A "x\0y\n" B) - 1, "line 2: it contains a NUL byte", "a NUL");
 	memset(long_line, 'a', sizeof long_line - 1);
 	bad(long_line, "line 1: the line is longer", "a gigantic line");
 	bad(A "00402000-0040", "line 2: the line of the mapping is damaged", "half an address");
@@ -92,7 +93,7 @@ test_bad_order(void)
 	bad(A "00401000-00403000 rw-p 00000000 00:00 0 \n",
 		"line 2: the mapping overlaps that of line 1", "an overlap");
 	bad(A A, "line 2: the mapping overlaps that of line 1", "the same line again");
-	bad(A "[...]\n" B, "line 3: a mapping after line 2, which is no part of one",
+	bad(A "[...]\n" B, "line 3: a mapping after line 2, which is not part of the same process",
 		"a part that was left out");
 	bad(A RSS(4) "$ ps\n" B RSS4(4), "line 5: a mapping after line 4",
 		"a mapping after other lines");

@@ -510,13 +510,13 @@ test_not_a_core(void)
 	struct core_maker m = maker();
 
 	refuses("/nowhere", ERR_FAILED, "No such file");
-	refuses(dir, ERR_UNSUPPORTED, "no regular file");
+	refuses(dir, ERR_UNSUPPORTED, "not a regular file");
 	mkfifo(in_dir("fifo"), 0600);
-	refuses(path, ERR_UNSUPPORTED, "no regular file");
+	refuses(path, ERR_UNSUPPORTED, "not a regular file");
 	put("empty", "", 0);
-	refuses(path, ERR_UNSUPPORTED, "no core file");
+	refuses(path, ERR_UNSUPPORTED, "not a core file");
 	put("text", "hello, world\n", 13);
-	refuses(path, ERR_UNSUPPORTED, "no core file");
+	refuses(path, ERR_UNSUPPORTED, "not a core file");
 	refuses("/proc/self/exe", ERR_UNSUPPORTED, "a program or a library");
 	put("packed", "\x28\xb5\x2f\xfd and so on", 14);
 	refuses(path, ERR_UNSUPPORTED, "zstd -d");

@@ -418,10 +418,10 @@ test_refused(void)
 	is_refused("heap profile: 1: 2 [3: 4] @ heap/1x\n", "rate is not a number",
 		"a rate with a letter behind it");
 	is_refused(HEAD "1: 2 [3: 4] 0x1\n", "line 2: it is not 'COUNT", "a stack without @");
-	is_refused(HEAD "1: 2 [3: 4] @ 0x1 z\n", "line 2: it has something",
+	is_refused(HEAD "1: 2 [3: 4] @ 0x1 z\n", "line 2: it contains an invalid address",
 		"a stack with a word that is no address");
-	is_refused(HEAD "1: 2 [3: 4] @ 0x11112222333344445\n", "line 2: it has something",
-		"an address of more than 64 bits");
+	is_refused(HEAD "1: 2 [3: 4] @ 0x11112222333344445\n",
+		"line 2: it contains an invalid address", "an address of more than 64 bits");
 	is_refused(HEAD "9223372036854775808: 2 [3: 4] @ 0x1\n", "line 2: it is not 'COUNT",
 		"a count of more than 63 bits");
 	is_refused("heap_v2/x\n", "rate is not a number", "jemalloc's format with a rate of x");

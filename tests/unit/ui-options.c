@@ -178,7 +178,7 @@ main(void)
 	refused("--pid=", "'' is not a process id");
 	refused("--timeout=\033[31m\n", "'\\033[31m\\012' is not a duration");
 	refused("--timeout=soon", "'soon' is not a duration");
-	refused("--timeout=0", "'0' is no time at all");
+	refused("--timeout=0", "'0' is too short");
 	refused("--frobnicate", "unrecognized option");
 	two[2] = strdup("2");
 	ok(parse_in_child(two, 3) == UI_USAGE && strstr(said, "one at a time"),
