@@ -45,8 +45,6 @@
  * aarch64, static TLS.
  */
 #define END_MAX_BYTES (UINT64_C(1) << 20)
-/* At least the distance from the start of struct pthread to robust_head, 0x2e0 on x86-64. */
-#define PTHREAD_BYTES 0x400
 #define PTHREAD_ALIGN 64
 /* Maximum number of objects whose TLS is read; those the program was linked with come first. */
 #define MODULES_MAX 64
@@ -142,7 +140,7 @@ find_tcb(const struct stacks_finder *f, raddr head, struct tcb *ret)
 	raddr at = { head.v & -(uint64_t)PTHREAD_ALIGN };
 	struct err ignored;
 
-	for (; at.v + PTHREAD_BYTES > head.v; at.v -= PTHREAD_ALIGN) {
+	for (; at.v + THREAD_PTHREAD_BYTES > head.v; at.v -= PTHREAD_ALIGN) {
 		if (os_read_present(f->t, at, ret, sizeof *ret, &ignored) < 0)
 			break;
 		if (ret->tcb == at.v && ret->self == at.v)
@@ -252,6 +250,7 @@ stack_of_record(const struct stacks_finder *f, const struct stacks_guess *r, rad
 		.end = { r->block + r->size_bytes },
 		.guard_bytes = r->guard_bytes,
 		.tls = { tls > low ? tls : low },
+		.pthread = head,
 	};
 }
 

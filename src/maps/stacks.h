@@ -20,6 +20,9 @@
  * ---- stacks: the stacks of the threads ---------------------------------------------------------
  */
 
+/* 0x2e0 on x86-64 (glibc 2.36). */
+#define THREAD_PTHREAD_BYTES 0x400
+
 struct thread_stack {
 	pid_t tid;	  /* 0: its thread has ended, and libc keeps the stack */
 	raddr start, end; /* all of the stack, including the guard */
@@ -30,6 +33,8 @@ struct thread_stack {
 	 * last.  0 if unknown
 	 */
 	raddr tls;
+	/* A place in struct pthread, THREAD_PTHREAD_BYTES at most from its start; 0 if unknown. */
+	raddr pthread;
 	raddr sp; /* the range from the guard to here is unused; 0 if unknown */
 	bool is_main;
 	bool is_guess; /* guessed from the mapping around SP; else known from libc or the kernel */

@@ -199,14 +199,36 @@ take_files(struct core *c, const char *note, size_t len)
 	return 0;
 }
 
+/*
+ * Keep NOTE if it has registers of the last thread, whose notes follow its NT_PRSTATUS: which ones
+ * there are depends on the processor and on the program that wrote the file.
+ */
+static void
+core_take_registers(struct core *c, uint32_t type, const char *note, size_t bytes)
+{
+	struct core_regset *set = c->thread.v[c->thread.nr - 1].regset;
+
+	if (type != NT_PRSTATUS && type != NT_PRFPREG && type != NT_X86_XSTATE &&
+		type != NT_PRXFPREG)
+		return;
+	for (int i = 0; i < CORE_NR_REGSETS; i++)
+		if (!set[i].at) {
+			set[i] = (struct core_regset){ note, bytes };
+			return;
+		}
+}
+
 static int
 take_note(struct core *c, struct target *t, const GElf_Nhdr *h, const char *name, const char *note)
 {
 	bool is_core = h->n_namesz == 5 && memcmp(name, "CORE", 5) == 0;
 	bool is_linux = h->n_namesz == 6 && memcmp(name, "LINUX", 6) == 0;
 
-	if (is_core && h->n_type == NT_PRSTATUS && h->n_descsz >= c->machine->status.bytes)
-		return take_thread(c, note);
+	if (is_core && h->n_type == NT_PRSTATUS && h->n_descsz >= c->machine->status.bytes &&
+		take_thread(c, note) < 0)
+		return -1;
+	if ((is_core || is_linux) && c->thread.nr)
+		core_take_registers(c, h->n_type, note, h->n_descsz);
 	if (is_core && h->n_type == NT_FILE && !c->mapping.nr)
 		return take_files(c, note, h->n_descsz);
 	if (is_core && h->n_type == NT_PRPSINFO) {
@@ -581,4 +603,22 @@ os_core_facts(const struct target *t, struct os_core_facts *ret)
 		ret->missing_bytes += s->data_bytes - s->there_bytes;
 	}
 	return true;
+}
+
+int
+os_core_each_regset(const struct target *t, pid_t tid,
+	void (*fn)(const char *at, size_t bytes, void *arg), void *arg, raddr *ret_sp)
+{
+	const struct core *c = t->core;
+	const struct core_thread *thread = NULL;
+
+	for (size_t i = 0; i < c->thread.nr && !thread; i++)
+		if (c->thread.v[i].tid == tid)
+			thread = &c->thread.v[i];
+	if (!thread)
+		return -1;
+	for (int i = 0; i < CORE_NR_REGSETS && thread->regset[i].at; i++)
+		fn(thread->regset[i].at, thread->regset[i].bytes, arg);
+	*ret_sp = thread->sp;
+	return 0;
 }

@@ -5,9 +5,12 @@
 #define MEMDIAG_OS_CORE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
+#include "base/raddr.h"
 #include "os/os.h"
 
 /*
@@ -20,6 +23,15 @@
  * is not a core file or has an unsupported kind.
  */
 int target_open_core(struct target *t, const char *path, const char *sysroot, struct err *e);
+
+/*
+ * Call FN with ARG for each set of registers that the core file T has of thread TID: the BYTES
+ * at AT
+ * are words of the processor, and some numbers of the kernel (struct elf_prstatus).  *RET_SP is its
+ * stack pointer.  Returns 0, or -1 without such a thread.
+ */
+int os_core_each_regset(const struct target *t, pid_t tid,
+	void (*fn)(const char *at, size_t bytes, void *arg), void *arg, raddr *ret_sp);
 
 /* Facts about a core file, for remarks. */
 struct os_core_facts {

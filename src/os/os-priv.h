@@ -36,9 +36,18 @@ struct core_file {
 	uint64_t mapped_bytes; /* whole pages of the file; the last page is padded with zeroes */
 };
 
+/* Registers of a thread, in memory of the notes. */
+struct core_regset {
+	const char *at;
+	size_t bytes;
+};
+
+#define CORE_NR_REGSETS 4
+
 struct core_thread {
 	pid_t tid;
-	raddr sp, pc, pointer; /* 0: unknown */
+	raddr sp, pc, pointer;			    /* 0: unknown */
+	struct core_regset regset[CORE_NR_REGSETS]; /* NULL after the last */
 };
 
 struct core {
