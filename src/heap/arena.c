@@ -20,6 +20,7 @@
 #include "heap/runs.h"
 #include "heap/scan.h"
 #include "heap/trim-priv.h"
+#include "heap/visit.h"
 #include "heap/walk-priv.h"
 #include "os/memory.h"
 #include "os/ptrace.h"
@@ -657,11 +658,13 @@ reader_read_arena(struct reader *r, const struct arena *a, bool by_lists, struct
 	struct err *e)
 {
 	struct manner how = { .by_lists = by_lists };
-	int again;
+	int again = 0;
 
-	do
+	do {
+		if (r->visitor)
+			r->visitor->arena(again, r->visitor->arg);
 		again = arena_read_once(r, a, &how, arena, e);
-	while (again > 0);
+	} while (again > 0);
 	return again;
 }
 

@@ -29,6 +29,7 @@
 #include "glibc/pieces.h"
 #include "heap/heap.h"
 
+struct heap_visitor;
 struct os_pages;
 struct target;
 
@@ -124,6 +125,7 @@ struct reader {
 	struct scan *unfinished;	    /* owned; a chain */
 	bool has_no_walk; /* the present arena is too large to be walked in a stop */
 	struct heap *heap;
+	const struct heap_visitor *visitor; /* NULL: only headers are read */
 };
 
 /* Return the word of the target at AT in a copy. */

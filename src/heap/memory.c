@@ -292,12 +292,30 @@ window_close(struct window *w)
 	w->buf = NULL;
 }
 
+void
+window_read_whole(struct window *w)
+{
+	w->is_whole = true;
+	w->want_bytes = WINDOW_MAX;
+}
+
+uint64_t
+window_next_present(const struct window *w, uint64_t addr)
+{
+	for (size_t i = page_runs_from(w->runs, addr); i < w->runs->nr; i++)
+		if (w->runs->v[i].is_present)
+			return w->runs->v[i].start.v > addr ? w->runs->v[i].start.v : addr;
+	return UINT64_MAX;
+}
+
 /* Change the size of reads by the use of the last one. */
 static void
 adapt(struct window *w)
 {
 	size_t nr_pages = w->want_bytes / PAGE_BYTES;
 
+	if (w->is_whole)
+		return;
 	if (w->nr_hits * PAGES_A_HIT >= nr_pages && w->want_bytes < WINDOW_MAX)
 		w->want_bytes *= 4;
 	else if (w->nr_hits * PAGES_A_HIT * 4 < nr_pages)

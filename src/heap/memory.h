@@ -28,6 +28,7 @@ struct window {
 	char *buf;	     /* owned */
 	uint64_t start, end; /* the range in BUF */
 	size_t want_bytes;   /* to read next */
+	bool is_whole;	     /* all pages are read, not only those with headers */
 	size_t nr_hits;	     /* uses of the contents of BUF */
 	uint64_t read_bytes;
 	size_t nr_reads;
@@ -36,6 +37,15 @@ int window_open(
 	struct window *w, const struct reader *r, const struct page_runs *runs, struct err *e);
 void window_close(struct window *w);
 #define auto_window __attribute__((cleanup(window_close)))
+
+/* Read all memory that the window passes, in the largest pieces. */
+void window_read_whole(struct window *w);
+
+/*
+ * Return the first address at or above ADDR in a present page, UINT64_MAX if no page follows that
+ * is present.
+ */
+uint64_t window_next_present(const struct window *w, uint64_t addr);
 
 /* The slow path of window_at(). */
 const char *window_move(struct window *w, uint64_t addr, size_t size);

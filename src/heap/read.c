@@ -26,6 +26,7 @@
 #include "heap/scan.h"
 #include "heap/tcache.h"
 #include "heap/trim-priv.h"
+#include "heap/visit.h"
 #include "os/os.h"
 #include "os/pages.h"
 #include "os/proc.h"
@@ -34,6 +35,7 @@
 #include "stop/stop.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -41,6 +43,9 @@
 #define TRIES_MAX 5
 /* Maximum number of stops; then the rest is read while the target runs. */
 #define STOPS_MAX 1000
+/* Maximum number of looks of a visitor, and of those that their stops cut off. */
+#define LOOKS_MAX 10
+#define LATE_MAX 2
 #define PAUSE_NS 1000000
 /* Maximum number of searches for pieces. */
 #define SEARCHES_MAX 3
@@ -65,6 +70,7 @@ struct read_work {
 	struct malloc_layout layout; /* before the search for the caches */
 	bool has_caches;	     /* caches were searched for in a stop */
 	size_t nr_begun;	     /* arenas begun in this read */
+	bool is_whole;		     /* the visitor has seen all arenas in this read */
 	unsigned int nr_searches;    /* for pieces of the main arena */
 	const struct heap_options *opt;
 	uint64_t pause_ns;	  /* let the target run this long between two stops */
@@ -307,6 +313,26 @@ read_find_all(struct read_work *w, struct err *e)
 	return reader_is_late(&w->r) ? 0 : sync_arenas(w, &w->arenas, e);
 }
 
+/* Let the visitor see all arenas.  0, or -1 with E. */
+static int
+read_for_visitor(struct read_work *w, struct err *e)
+{
+	const struct heap_visitor *visitor = w->opt->visitor;
+	const struct heap_look look = { w->r.t, w->r.m, &w->arenas, w->r.l, w->r.pages,
+		w->r.deadline_ns };
+	int result;
+
+	for (size_t i = 0; i < w->todo.nr; i++)
+		w->todo.v[i].state = STATE_WANTED;
+	if (visitor->begin(&look, visitor->arg, e) < 0 || heap_read_some(w, e) < 0)
+		return -1;
+	if (w->r.is_late)
+		return 0;
+	result = visitor->end(&look, visitor->arg, e);
+	w->is_whole = !result;
+	return result < 0 ? -1 : 0;
+}
+
 /* Read once: everything if the target runs, else until DEADLINE_NS. */
 static int
 heap_read_once(uint64_t deadline_ns, void *arg, struct err *e)
@@ -316,6 +342,7 @@ heap_read_once(uint64_t deadline_ns, void *arg, struct err *e)
 	w->r.deadline_ns = deadline_ns;
 	w->r.is_late = false;
 	w->nr_begun = 0;
+	w->is_whole = false;
 	if (read_find_all(w, e) < 0)
 		return -1;
 	if (w->r.is_late)
@@ -327,7 +354,9 @@ heap_read_once(uint64_t deadline_ns, void *arg, struct err *e)
 	w->r.doubt = !w->r.is_stopped ? "the process ran meanwhile"
 		: may_be_in_malloc(w) ? "its only thread, which takes no lock, was at work"
 				      : NULL;
-	return tcaches_read(&w->r, e) < 0 ? -1 : heap_read_some(w, e);
+	if (tcaches_read(&w->r, e) < 0)
+		return -1;
+	return w->opt->visitor ? read_for_visitor(w, e) : heap_read_some(w, e);
 }
 
 /* Do the work that a stop with RESULT has left for later, when no thread is stopped. */
@@ -440,6 +469,30 @@ read_stopped(struct read_work *w, struct err *e)
 	}
 }
 
+/* Stop the target until the visitor has seen all arenas, exactly if possible, in one stop. */
+static int
+read_whole(struct read_work *w, struct err *e)
+{
+	unsigned int nr_late = 0;
+
+	for (unsigned int i = 0; i < LOOKS_MAX; i++) {
+		int result = stop_and_read(w, e);
+
+		if (result < 0)
+			return -1;
+		if (w->is_whole && is_all(w, STATE_DONE))
+			return 0;
+		if (!result && !w->is_whole && ++nr_late == LATE_MAX)
+			break;
+		os_sleep_ns(w->pause_ns);
+	}
+	if (w->is_whole)
+		return 0;
+	return err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"the memory of %d cannot be read in one stop of %" PRIu64 " ms", w->r.t->pid,
+		w->opt->max_stop_ns / 1000000);
+}
+
 /* ---- all of it ---- */
 
 static void
@@ -458,6 +511,8 @@ heap_read_all(struct read_work *w, struct err *e)
 		w->r.is_stopped = true;
 		return read_running(w, e) < 0 ? -1 : w->r.wants_pieces ? read_running(w, e) : 0;
 	}
+	if (w->opt->max_stop_ns && w->opt->visitor)
+		return read_whole(w, e);
 	if (w->opt->max_stop_ns && read_stopped(w, e) < 0)
 		return -1;
 	if ((is_all(w, STATE_DONE) && w->todo.nr) || (w->opt->one_look && is_all_seen(w)))
@@ -477,7 +532,8 @@ heap_read(struct heap *h, const struct process *p, const struct heap_options *op
 			.m = &now.maps,
 			.heap = h,
 			.pad_bytes = opt->pad_bytes,
-			.with_tops = opt->with_tops },
+			.with_tops = opt->with_tops,
+			.visitor = opt->visitor },
 		.process = &now,
 		.is_fresh = opt->is_fresh,
 		.opt = opt,

@@ -11,6 +11,7 @@
 #include "elf/regions.h"
 #include "heap/heap.h"
 
+struct heap_visitor;
 struct process;
 
 struct heap_options {
@@ -28,6 +29,11 @@ struct heap_options {
 	 */
 	void (*beside)(const struct regions *m, void *arg);
 	void *arg;
+	/*
+	 * If not NULL, every look reads all arenas, chunk by chunk and with their contents, within
+	 * one stop: ERR_NO_SAFE_POINT if MAX_STOP_NS is too short for that.  The last look counts.
+	 */
+	const struct heap_visitor *visitor;
 };
 
 /*

@@ -23,6 +23,7 @@
 #include "heap/runs.h"
 #include "heap/scan.h"
 #include "heap/trim-priv.h"
+#include "heap/visit.h"
 #include "heap/walk-priv.h"
 #include "os/os.h"
 
@@ -31,6 +32,7 @@
 struct heap_walk {
 	struct scan *s;
 	struct reader *r;
+	const struct heap_visitor *visitor; /* NULL: the contents of chunks are not read */
 	struct heap_arena *arena;
 	struct heap_segment *seg;
 	size_t seg_nr;
@@ -149,6 +151,44 @@ add_to_piece(struct heap_walk *w, uint64_t free_bytes)
 	w->piece_free_bytes += free_bytes;
 }
 
+/* ---- the visitor ---- */
+
+/* Report the BYTES at ADDR to the visitor, if there is one. */
+static inline void
+visit_chunk(const struct heap_walk *w, uint64_t addr, uint64_t bytes, enum heap_use use)
+{
+	if (w->visitor)
+		w->visitor->chunk(addr, bytes, use, w->visitor->arg);
+}
+
+/*
+ * Give the visitor the contents of the present chunk, to the header of the next one.  Pages that
+ * are not present are left out.
+ */
+static void
+visit_words(struct heap_walk *w)
+{
+	const struct heap_visitor *visitor = w->visitor;
+	uint64_t at = w->addr + 2 * w->word, end = w->addr + w->bytes + w->word;
+
+	while (at < end) {
+		const char *words = window_at(&w->w, at, w->word);
+		uint64_t stop = w->w.end < end ? w->w.end : end;
+
+		if (words) {
+			visitor->words(words, stop - at, visitor->arg);
+			at = stop;
+			continue;
+		}
+		stop = window_next_present(&w->w, at);
+		if (stop == at) {
+			stop = (at | (w->r->page_bytes - 1)) + 1;
+			visitor->unread(stop - at, visitor->arg);
+		}
+		at = stop;
+	}
+}
+
 /* ---- chunks ---- */
 
 static inline int
@@ -222,6 +262,10 @@ take_chunk(struct heap_walk *w, bool is_free)
 	bool is_cached = is_cached_here(w);
 	bool has_mark = w->has_map && is_marked(w->s, w->seg_nr, w->addr);
 
+	visit_chunk(w, w->addr, w->bytes,
+		is_free || has_mark ? HEAP_USE_FREE
+			: is_cached ? HEAP_USE_CACHED
+				    : HEAP_USE_BLOCK);
 	if (is_cached && (is_free || has_mark))
 		return heap_arena_doubt(
 			w->arena, "the chunk at 0x%" PRIx64 " is in two lists", w->addr);
@@ -297,6 +341,7 @@ take_top(struct heap_walk *w)
 	uint64_t top = w->piece_bytes ? w->piece : w->addr;
 	struct heap_range pages = top_pages(w->r->l, w->r->page_bytes, top, end);
 
+	visit_chunk(w, w->addr, end - w->addr, HEAP_USE_FREE);
 	if (w->arena->is_main ? brk_range(w, top, &lo, &hi) : thread_range(w, pages, &lo, &hi)) {
 		page_ledger_add_trim(&w->ledger, PART_TOP, end - top, lo, hi);
 	} else {
@@ -324,6 +369,7 @@ take_fence(struct heap_walk *w)
 	uint64_t bytes = fence_end(w) - w->addr;
 
 	end_piece(w);
+	visit_chunk(w, w->addr, bytes, HEAP_USE_OWN);
 	page_ledger_add(&w->ledger, PART_OWN, bytes);
 	w->s->fence_bytes += bytes;
 	w->addr += bytes;
@@ -382,6 +428,11 @@ next_chunk_header(struct heap_walk *w)
 {
 	uint64_t next = w->addr + w->bytes;
 
+	if (w->visitor) {
+		take_links(w, window_at(&w->w, w->addr + 2 * w->word, 2 * w->word));
+		visit_words(w);
+		return window_at(&w->w, next, 2 * w->word);
+	}
 	if (!window_has(&w->w, next, 2 * w->word))
 		take_links(w, window_at(&w->w, w->addr + 2 * w->word, 2 * w->word));
 	else if (!(word_in(w->r, window_at(&w->w, next, 2 * w->word) + w->word) & PREV_INUSE))
@@ -462,6 +513,7 @@ take_gap(struct heap_walk *w, uint64_t addr)
 	if (w->addr == addr)
 		return;
 	end_piece(w);
+	visit_chunk(w, w->addr, addr - w->addr, HEAP_USE_UNKNOWN);
 	w->arena->in_use.bytes += addr - w->addr;
 	w->seg->in_use.bytes += addr - w->addr;
 	page_ledger_add(&w->ledger, PART_USED, addr - w->addr);
@@ -618,6 +670,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	struct heap_walk w = {
 		.s = s,
 		.r = s->r,
+		.visitor = s->r->visitor,
 		.arena = s->arena,
 		.seg = &s->arena->segment.v[seg],
 		.seg_nr = seg,
@@ -634,6 +687,10 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	/* By lists all necessary memory has been read already. */
 	if (!s->arena->is_by_lists && window_open(&w.w, s->r, runs, e) < 0)
 		return -1;
+	if (w.visitor) {
+		window_read_whole(&w.w);
+		w.visitor->segment(start, w.seg->end, w.visitor->arg);
+	}
 	runs_close(&s->runs);
 	page_ledger_begin(&w.ledger, s->arena, runs, s->r->page_bytes, start.v);
 	w.ledger.is_hugetlb = w.huge_page;
