@@ -1,0 +1,187 @@
+/*
+ * census: the blocks of glibc's malloc in a process as a graph: which block has the address of
+ * which, and which are reached from the process's other memory and its registers.  All of it comes
+ * from a single stop.
+ *
+ * A block is a chunk that the program has: not free, and not in a thread's cache.  A pointer is
+ * any aligned word with an address from the block's first byte to the end of its usable bytes.
+ * Nobody knows types, so a number that looks like an address counts as a pointer: a block that is
+ * reached may be lost all the same, and a block that is unreachable has an encoded pointer at most.
+ */
+#ifndef MEMDIAG_CENSUS_CENSUS_H
+#define MEMDIAG_CENSUS_CENSUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/raddr.h"
+
+/*
+ * ---- addresses ----------------------------------------------------------------------------------
+ */
+
+/*
+ * An address in malloc's memory as 32 bits: the number of a slot of 16 MiB, and the number of a
+ * granule, which is as long as malloc aligns blocks.  It takes half of an edge's memory.
+ */
+#define CENSUS_SLOT_SHIFT 24
+#define CENSUS_ADDRESS_BITS 48
+
+struct census_slots {
+	/* Number of each slot of the address space, 0: malloc has nothing there. */
+	uint16_t *number; /* owned; of 2^(CENSUS_ADDRESS_BITS - CENSUS_SLOT_SHIFT) */
+	struct {
+		uint64_t *v; /* owned; the address of each slot; the first is not used */
+		size_t nr, room;
+	} start;
+	unsigned int granule_shift;
+};
+
+/*
+ * ---- blocks -------------------------------------------------------------------------------------
+ */
+
+/*
+ * Chunks that follow each other in memory: a segment of an arena, or a block with its own mapping.
+ * Chunks are numbered in the order in which they were read, so those of an extent are consecutive.
+ * The address of a chunk is the program's here: malloc's header is before it.  So the end of a
+ * block's usable bytes, and the header of the next chunk, are the block's, too.
+ */
+struct census_extent {
+	raddr start, end;      /* from its first chunk on */
+	uint32_t first, nr;    /* its chunks */
+	size_t line, nr_lines; /* of the index, up to its last chunk */
+};
+
+/*
+ * The index: a line for 448 granules, a cache line each.  The chunk that holds an address is RANK,
+ * the number of the first chunk that begins in the line, plus the bits up to the address, minus 1.
+ */
+#define CENSUS_LINE_WORDS 7
+#define CENSUS_LINE_GRANULES (64 * CENSUS_LINE_WORDS)
+
+struct census_line {
+	uint64_t rank;
+	uint64_t bit[CENSUS_LINE_WORDS]; /* 1: a chunk begins */
+};
+
+enum census_state {
+	CENSUS_BLOCK = 1,   /* else not the program's */
+	CENSUS_REACHED = 2, /* from a root */
+	CENSUS_SEEN = 4,    /* for the use of one function, which clears it */
+};
+
+#define CENSUS_NO_CHUNK UINT32_MAX
+
+struct census_chunks {
+	unsigned int granule_shift;
+	struct {
+		struct census_extent *v; /* owned; in the order of reading */
+		size_t nr, room;
+	} extent;
+	struct {
+		struct census_line *v; /* owned */
+		size_t nr, room;
+	} line;
+	struct {
+		uint8_t *v; /* owned; enum census_state of each chunk */
+		size_t nr, room;
+	} state;
+	/*
+	 * Owned; the extents sorted by address, and for each slot the first that ends in or
+	 * after it.
+	 */
+	struct census_extent *by_address;
+	uint32_t *first_in_slot;
+};
+
+/*
+ * ---- edges --------------------------------------------------------------------------------------
+ */
+
+/* A chunk with many edges. */
+struct census_wide {
+	uint32_t chunk, degree;
+};
+
+#define CENSUS_WIDE 255
+#define CENSUS_GROUP 16
+
+struct census_edges {
+	struct {
+		/* Owned; while it is read granules, then numbers of chunks. */
+		uint32_t *v;
+		size_t nr, room;
+	} to;
+	struct {
+		uint8_t *v; /* owned; number of edges of each chunk, CENSUS_WIDE: see WIDE */
+		size_t nr, room;
+	} degree;
+	struct {
+		struct census_wide *v; /* owned; by chunk */
+		size_t nr, room;
+	} wide;
+	uint64_t *first; /* owned; the first edge of every CENSUS_GROUP chunks */
+};
+
+/*
+ * ---- roots --------------------------------------------------------------------------------------
+ */
+
+enum census_root_kind {
+	CENSUS_GLOBAL,	 /* data of the program or a library */
+	CENSUS_STACK,	 /* of a thread, with its thread-local storage */
+	CENSUS_REGISTER, /* of a stopped thread */
+	CENSUS_MAPPING,	 /* any other memory */
+};
+
+/* Memory that holds roots. */
+struct census_range {
+	raddr start, end; /* for registers: their number, in words */
+	enum census_root_kind kind;
+	pid_t tid; /* of STACK and REGISTER; else 0 */
+};
+
+/* A word that holds the address of a block. */
+struct census_root {
+	uint64_t at;
+	uint32_t to; /* while it is read a granule, then the number of a chunk */
+	uint32_t range;
+};
+
+struct census_roots {
+	struct {
+		struct census_range *v; /* owned */
+		size_t nr, room;
+	} range;
+	struct {
+		struct census_root *v; /* owned */
+		size_t nr, room;
+	} root;
+	uint64_t bytes; /* bytes of memory that were read */
+	size_t nr_threads;
+};
+
+/*
+ * ---- the census ---------------------------------------------------------------------------------
+ */
+
+struct census_sum {
+	uint64_t blocks, bytes; /* usable bytes */
+};
+
+struct census {
+	unsigned int word_bytes;
+	struct census_slots slots;
+	struct census_chunks chunks;
+	struct census_edges edges;
+	struct census_roots roots;
+	struct census_sum in_use, reached;
+	/* Bytes that were present or in swap and could not be read; then nothing is certain. */
+	uint64_t unread_bytes, swapped_bytes;
+	char why[200]; /* why it is not certain; "" if it is */
+};
+
+#endif

@@ -1,0 +1,259 @@
+/*
+ * The visitor of the heaps.  What takes time is left for later: in the stop a word becomes an edge
+ * by one look at a table, and whose block it points to is found when the process runs again.
+ */
+#include <config.h>
+
+#include "census/collect.h"
+
+#include "base/cleanup.h"
+#include "census/chunks.h"
+#include "census/edges.h"
+#include "census/slots.h"
+#include "elf/regions.h"
+#include "glibc/arenas.h"
+#include "glibc/chunks.h"
+#include "glibc/layout.h"
+#include "os/memory.h"
+#include "os/pages.h"
+#include "os/ptrace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define PIECE_BYTES (UINT64_C(1) << 20)
+
+static void
+collect_fail(struct census_collector *c)
+{
+	if (!c->error.kind)
+		err_set(&c->error, ENOMEM, "cannot keep the blocks and the pointers between them");
+}
+
+/* ---- the beginning ---- */
+
+/* Add the slots of memory where malloc's is expected.  0, or -1 with E. */
+static int
+collect_expect(struct census_collector *c, const struct heap_look *look, struct err *e)
+{
+	struct census_slots *s = &c->census->slots;
+	const struct arenas *a = look->arenas;
+	int failed = 0;
+
+	for (size_t i = 0; i < look->maps->nr && failed >= 0; i++)
+		if (region_is_heap(&look->maps->region[i]))
+			failed = census_slots_add(
+				s, look->maps->region[i].start, look->maps->region[i].end, e);
+	for (size_t i = 0; i < a->nr; i++)
+		for (size_t k = 0; k < a->v[i].nr_heaps && failed >= 0; k++)
+			failed = census_slots_add(s, a->v[i].heap[k].start,
+				raddr_add(a->v[i].heap[k].start, a->v[i].heap[k].size_bytes), e);
+	for (size_t i = 0; i < c->nr_mapped && failed >= 0; i++)
+		failed = census_slots_add(s, c->mapped[i].start, c->mapped[i].end, e);
+	return failed < 0 ? -1 : 0;
+}
+
+static int
+collect_begin(const struct heap_look *look, void *arg, struct err *e)
+{
+	struct census_collector *c = arg;
+	struct census *all = c->census;
+
+	c->error.kind = 0;
+	c->is_whole = true;
+	c->closed = 0;
+	c->header_bytes = 2 * look->layout->word_bytes;
+	all->word_bytes = look->layout->word_bytes;
+	all->unread_bytes = all->swapped_bytes = 0;
+	if (!all->slots.number && census_slots_init(&all->slots, look->layout->align_bytes, e) < 0)
+		return -1;
+	all->chunks.granule_shift = all->slots.granule_shift;
+	census_chunks_cut(&all->chunks, 0);
+	census_edges_cut(&all->edges, 0, 0);
+	return collect_expect(c, look, e);
+}
+
+/* ---- chunks ---- */
+
+static void
+collect_arena(bool is_again, void *arg)
+{
+	struct census_collector *c = arg;
+	struct census *all = c->census;
+
+	if (is_again) {
+		census_chunks_cut(&all->chunks, c->arena_extents);
+		census_edges_cut(&all->edges, c->arena_edges, (uint32_t)all->chunks.state.nr);
+		all->unread_bytes = c->arena_unread;
+	}
+	c->arena_extents = all->chunks.extent.nr;
+	c->arena_edges = c->closed = all->edges.to.nr;
+	c->arena_unread = all->unread_bytes;
+}
+
+/*
+ * Begin an extent.  Words that were seen before its slot was known are lost: then another look is
+ * needed.
+ */
+static void
+collect_extent(struct census_collector *c, raddr start, raddr end)
+{
+	int is_new = census_slots_add(&c->census->slots, start, end, &c->error);
+
+	if (is_new > 0)
+		c->is_whole = false;
+	if (census_chunks_begin_extent(&c->census->chunks, start, end) < 0)
+		collect_fail(c);
+}
+
+static void
+collect_segment(raddr start, raddr end, void *arg)
+{
+	struct census_collector *c = arg;
+
+	collect_extent(c, raddr_add(start, c->header_bytes), end);
+}
+
+static void
+collect_words(const char *at, uint64_t bytes, void *arg)
+{
+	struct census_collector *c = arg;
+
+	if (census_edges_scan(
+		    &c->census->edges, &c->census->slots, at, bytes, c->census->word_bytes) < 0)
+		collect_fail(c);
+}
+
+static void
+collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
+{
+	struct census_collector *c = arg;
+	struct census *all = c->census;
+	struct census_edges *g = &all->edges;
+
+	if (use == HEAP_USE_UNKNOWN)
+		all->unread_bytes += bytes;
+	if (use != HEAP_USE_BLOCK)
+		g->to.nr = c->closed;
+	if (c->error.kind ||
+		census_edges_close(g, (uint32_t)all->chunks.state.nr, g->to.nr - c->closed) < 0 ||
+		census_chunks_add(&all->chunks, addr + c->header_bytes,
+			use == HEAP_USE_BLOCK ? CENSUS_BLOCK : 0) < 0)
+		collect_fail(c);
+	c->closed = g->to.nr;
+}
+
+static void
+collect_unread(uint64_t bytes, void *arg)
+{
+	struct census_collector *c = arg;
+
+	c->census->unread_bytes += bytes;
+}
+
+/* ---- blocks with their own mappings ---- */
+
+struct collect_pages {
+	struct census_collector *c;
+	const struct heap_look *look;
+	char *buf;
+	uint64_t start; /* of the block */
+	bool is_late;
+};
+
+/* Scan the pages of RUN that are the block's. */
+static int
+collect_run(const struct os_page_run *run, void *arg)
+{
+	struct collect_pages *p = arg;
+	uint64_t at = run->start.v > p->start ? run->start.v : p->start;
+	struct err ignored;
+
+	if (run->is_swapped)
+		p->c->census->swapped_bytes += run->end.v - at;
+	while (run->is_present && at < run->end.v && !p->is_late) {
+		uint64_t left = run->end.v - at;
+		ssize_t n = os_read_some(p->look->t, (raddr){ at }, p->buf,
+			left < PIECE_BYTES ? left : PIECE_BYTES, &ignored);
+
+		if (n <= 0) {
+			collect_unread(left, p->c);
+			break;
+		}
+		collect_words(p->buf, (uint64_t)n & -(uint64_t)p->c->header_bytes, p->c);
+		at += (uint64_t)n;
+		p->is_late = p->look->deadline_ns && os_now_ns() >= p->look->deadline_ns;
+	}
+	return 0;
+}
+
+/* Return whether the mapping [START, END) still begins with the header of a block of that size. */
+static bool
+is_still_mapped(const struct heap_look *look, const struct census_mapped *m)
+{
+	const struct region *region = regions_find(look->maps, m->start);
+	char header[2 * sizeof(uint64_t)];
+	struct err ignored;
+
+	return region && region->end.v >= m->end.v &&
+		os_read_present(
+			look->t, m->start, header, 2 * look->layout->word_bytes, &ignored) == 0 &&
+		mmapped_chunk_bytes(header, 0, look->layout->word_bytes) == m->end.v - m->start.v;
+}
+
+/* Take the blocks that are still there; the memory of others counts as the program's. */
+static int
+collect_mapped(struct census_collector *c, const struct heap_look *look, struct err *e)
+{
+	auto_free char *buf = malloc(PIECE_BYTES);
+	struct collect_pages p = { .c = c, .look = look, .buf = buf };
+
+	if (!buf)
+		return err_set(e, ENOMEM, "cannot read the large blocks");
+	for (size_t i = 0; i < c->nr_mapped && !p.is_late && !c->error.kind; i++) {
+		const struct census_mapped *m = &c->mapped[i];
+		struct os_page_run all = { .start = m->start, .end = m->end, .is_present = true };
+
+		if (!is_still_mapped(look, m))
+			continue;
+		p.start = m->start.v + c->header_bytes;
+		collect_extent(c, (raddr){ p.start }, m->end);
+		if (!look->pages)
+			collect_run(&all, &p);
+		else if (os_pages_walk(look->pages, m->start, m->end, false, collect_run, &p, e) <
+			0)
+			return -1;
+		collect_chunk(m->start.v, m->end.v - m->start.v, HEAP_USE_BLOCK, c);
+	}
+	return p.is_late;
+}
+
+static int
+collect_end(const struct heap_look *look, void *arg, struct err *e)
+{
+	struct census_collector *c = arg;
+	int result = collect_mapped(c, look, e);
+
+	if (!result && !c->error.kind && c->is_whole)
+		result = c->roots(c->census, look, c->roots_arg, e);
+	if (result >= 0 && c->error.kind) {
+		*e = c->error;
+		return -1;
+	}
+	return c->is_whole ? result : 1;
+}
+
+void
+census_collect(struct heap_visitor *v, struct census_collector *c)
+{
+	*v = (struct heap_visitor){
+		.arg = c,
+		.begin = collect_begin,
+		.arena = collect_arena,
+		.segment = collect_segment,
+		.words = collect_words,
+		.chunk = collect_chunk,
+		.unread = collect_unread,
+		.end = collect_end,
+	};
+}

@@ -1,0 +1,31 @@
+/* collect: the chunks and the words in them, taken while the heaps are read. */
+#ifndef MEMDIAG_CENSUS_COLLECT_H
+#define MEMDIAG_CENSUS_COLLECT_H
+
+#include "base/err.h"
+#include "census/census.h"
+#include "heap/visit.h"
+
+/* A block with its own mapping, as seen before the stop. */
+struct census_mapped {
+	raddr start, end;
+};
+
+struct census_collector {
+	struct census *census;
+	const struct census_mapped *mapped; /* borrowed; sorted by address */
+	size_t nr_mapped;
+	/* Called in the stop, when all chunks are known; as end() of struct heap_visitor. */
+	int (*roots)(struct census *c, const struct heap_look *look, void *arg, struct err *e);
+	void *roots_arg;
+	unsigned int header_bytes;
+	size_t arena_extents, arena_edges, arena_unread; /* when the present arena began */
+	size_t closed;	  /* number of edges when the last chunk ended */
+	bool is_whole;	  /* all words that are addresses of malloc's memory were recognised */
+	struct err error; /* the first one; kind 0: none */
+};
+
+/* Fill V with the functions of a visitor that collects into C; both must outlive it. */
+void census_collect(struct heap_visitor *v, struct census_collector *c);
+
+#endif

@@ -1,0 +1,182 @@
+/* The pointers from block to block, found as words and turned into numbers of chunks afterwards. */
+#include <config.h>
+
+#include "census/edges.h"
+
+#include "base/array.h"
+#include "census/chunks.h"
+#include "census/slots.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+census_edges_release(struct census_edges *g)
+{
+	free(g->to.v);
+	free(g->degree.v);
+	free(g->wide.v);
+	free(g->first);
+	*g = (struct census_edges){ 0 };
+}
+
+/* ---- while they are read ---- */
+
+int
+census_edges_scan(struct census_edges *g, const struct census_slots *s, const char *at,
+	uint64_t bytes, unsigned int size)
+{
+	const char *end = at + bytes;
+	uint32_t *to;
+	size_t nr = g->to.nr;
+
+	if (g->to.room - nr < bytes / size &&
+		array_reserve(&g->to, 2 * g->to.room + bytes / size) < 0)
+		return -1;
+	to = g->to.v;
+	if (size == sizeof(uint64_t)) {
+		for (; at < end; at += sizeof(uint64_t)) {
+			uint64_t word;
+
+			memcpy(&word, at, sizeof word);
+			to[nr] = census_granule(s, word);
+			nr += to[nr] != 0;
+		}
+	} else {
+		for (; at < end; at += sizeof(uint32_t)) {
+			uint32_t word;
+
+			memcpy(&word, at, sizeof word);
+			to[nr] = census_granule(s, word);
+			nr += to[nr] != 0;
+		}
+	}
+	g->to.nr = nr;
+	return 0;
+}
+
+int
+census_edges_close(struct census_edges *g, uint32_t chunk, size_t nr)
+{
+	uint8_t *degree = array_add(&g->degree);
+
+	if (!degree)
+		return -1;
+	*degree = nr < CENSUS_WIDE ? (uint8_t)nr : CENSUS_WIDE;
+	if (nr >= CENSUS_WIDE) {
+		struct census_wide *wide = array_add(&g->wide);
+
+		/* 2^32 words would be a block of 32 GiB. */
+		if (!wide || nr > UINT32_MAX)
+			return -1;
+		*wide = (struct census_wide){ chunk, (uint32_t)nr };
+	}
+	return 0;
+}
+
+void
+census_edges_cut(struct census_edges *g, size_t nr, uint32_t chunk)
+{
+	g->to.nr = nr;
+	g->degree.nr = chunk;
+	while (g->wide.nr && g->wide.v[g->wide.nr - 1].chunk >= chunk)
+		g->wide.nr--;
+}
+
+/* ---- when all were read ---- */
+
+/*
+ * The line of the index that an edge needs is fetched this many edges earlier: the time of a cache
+ * miss divided by that of a look-up.
+ */
+#define AHEAD 24
+
+/* Return the number of edges of CHUNK. */
+static uint32_t
+degree_of(const struct census_edges *g, uint32_t chunk)
+{
+	size_t from = 0, to = g->wide.nr;
+
+	if (g->degree.v[chunk] != CENSUS_WIDE)
+		return g->degree.v[chunk];
+	while (to - from > 1) {
+		size_t mid = from + (to - from) / 2;
+
+		if (g->wide.v[mid].chunk <= chunk)
+			from = mid;
+		else
+			to = mid;
+	}
+	return g->wide.v[from].degree;
+}
+
+/*
+ * Turn the NR edges from FROM on, which are CHUNK's, into numbers at TO; return how many are
+ * left.
+ */
+static uint32_t
+edges_resolve_chunk(struct census_edges *g, const struct census_chunks *c,
+	const struct census_slots *s, uint32_t chunk, size_t from, uint32_t nr, size_t to)
+{
+	uint32_t kept = 0;
+
+	for (size_t i = from; i < from + nr; i++) {
+		uint32_t target;
+
+		if (i + AHEAD < g->to.nr)
+			__builtin_prefetch(census_chunk_line(c, s, g->to.v[i + AHEAD]));
+		target = census_chunk_at(c, s, g->to.v[i]);
+		if (target == CENSUS_NO_CHUNK || target == chunk ||
+			!(c->state.v[target] & CENSUS_BLOCK))
+			continue;
+		g->to.v[to + kept++] = target;
+	}
+	return kept;
+}
+
+int
+census_edges_resolve(struct census_edges *g, const struct census_chunks *c,
+	const struct census_slots *s, struct err *e)
+{
+	const size_t nr_chunks = c->state.nr;
+	size_t from = 0, to = 0, at_wide = 0, nr_wide = 0;
+
+	g->first = calloc(nr_chunks / CENSUS_GROUP + 1, sizeof *g->first);
+	if (!g->first)
+		return err_set(e, ENOMEM, "cannot list the pointers between blocks");
+	for (uint32_t chunk = 0; chunk < nr_chunks; chunk++) {
+		uint32_t nr = g->degree.v[chunk], kept;
+
+		if (chunk % CENSUS_GROUP == 0)
+			g->first[chunk / CENSUS_GROUP] = to;
+		if (nr == CENSUS_WIDE)
+			nr = g->wide.v[at_wide++].degree;
+		kept = edges_resolve_chunk(g, c, s, chunk, from, nr, to);
+		from += nr;
+		to += kept;
+		g->degree.v[chunk] = kept < CENSUS_WIDE ? (uint8_t)kept : CENSUS_WIDE;
+		if (kept >= CENSUS_WIDE)
+			g->wide.v[nr_wide++] = (struct census_wide){ chunk, kept };
+	}
+	g->wide.nr = nr_wide;
+	g->to.nr = to;
+	return 0;
+}
+
+const uint32_t *
+census_edges_of(const struct census_edges *g, uint32_t chunk, uint32_t *ret_nr)
+{
+	const uint32_t group = chunk - chunk % CENSUS_GROUP;
+	uint64_t at = g->first[chunk / CENSUS_GROUP];
+	bool has_wide = false;
+
+	for (uint32_t i = group; i < chunk; i++) {
+		at += g->degree.v[i];
+		has_wide |= g->degree.v[i] == CENSUS_WIDE;
+	}
+	for (uint32_t i = group; has_wide && i < chunk; i++)
+		at += degree_of(g, i) - g->degree.v[i];
+	*ret_nr = degree_of(g, chunk);
+	return g->to.v + at;
+}

@@ -1,0 +1,36 @@
+/* edges: the pointers from block to block. */
+#ifndef MEMDIAG_CENSUS_EDGES_H
+#define MEMDIAG_CENSUS_EDGES_H
+
+#include "base/err.h"
+#include "census/census.h"
+
+void census_edges_release(struct census_edges *g);
+
+/*
+ * Append a granule for each word of SIZE (4 or 8) of the BYTES at AT that is an address in S.
+ * Returns 0, or -1 without memory.
+ */
+int census_edges_scan(struct census_edges *g, const struct census_slots *s, const char *at,
+	uint64_t bytes, unsigned int size);
+
+/* Make the last NR edges those of CHUNK, the next one.  Returns 0, or -1 without memory. */
+int census_edges_close(struct census_edges *g, uint32_t chunk, size_t nr);
+
+/* Drop the edges from number NR on, and the chunks from CHUNK on. */
+void census_edges_cut(struct census_edges *g, size_t nr, uint32_t chunk);
+
+/*
+ * Replace granules by the chunks that they are in, and drop edges to no block or to the block
+ * itself.  Returns 0, or -1 with E.
+ */
+int census_edges_resolve(struct census_edges *g, const struct census_chunks *c,
+	const struct census_slots *s, struct err *e);
+
+/*
+ * Return the blocks that CHUNK has addresses of, *RET_NR of them; one may be there several
+ * times.
+ */
+const uint32_t *census_edges_of(const struct census_edges *g, uint32_t chunk, uint32_t *ret_nr);
+
+#endif

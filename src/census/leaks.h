@@ -1,0 +1,51 @@
+/* leaks: the blocks that nothing reaches, grouped by their heads. */
+#ifndef MEMDIAG_CENSUS_LEAKS_H
+#define MEMDIAG_CENSUS_LEAKS_H
+
+#include "base/err.h"
+#include "census/census.h"
+
+/*
+ * The shape of a head and the blocks below it.  A head is an unreachable block that no other one
+ * leads to, or one block of a ring.
+ */
+enum census_shape {
+	CENSUS_SINGLE, /* the head alone */
+	CENSUS_LIST,   /* each block leads to one other at most */
+	CENSUS_TREE,
+	CENSUS_RING, /* some block leads back to the head */
+	NR_CENSUS_SHAPES,
+};
+
+#define CENSUS_NR_EXAMPLES 3
+
+/* Heads of the same size and shape. */
+struct census_group {
+	enum census_shape shape;
+	uint64_t head_bytes; /* usable bytes of each head */
+	uint64_t heads;
+	struct census_sum all;			/* the heads and the blocks below them */
+	raddr example[CENSUS_NR_EXAMPLES];	/* {0} after the last */
+	uint64_t largest_blocks, largest_bytes; /* of the head with the most bytes */
+};
+
+struct census_leaks {
+	struct census_sum all;
+	uint64_t heads;
+	struct {
+		struct census_group *v; /* owned; those with the most bytes first */
+		size_t nr, room;
+	} group;
+};
+
+/*
+ * Group the blocks of C that are not reached into L, which must be zeroed or released.  What hangs
+ * on several heads counts for the first of them.  Returns 0, or -1 with E and L released.
+ */
+int census_leaks_find(struct census_leaks *l, struct census *c, struct err *e);
+void census_leaks_release(struct census_leaks *l);
+#define auto_census_leaks __attribute__((cleanup(census_leaks_release)))
+
+const char *census_shape_name(enum census_shape s);
+
+#endif

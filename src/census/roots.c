@@ -1,0 +1,514 @@
+/*
+ * The roots: what the program itself can reach.  A stack is read from its thread's stack pointer
+ * up, because below it are remains of calls that have returned; malloc's own structures are left
+ * out, because they lead to free chunks and to the last block of a heap (main_arena.top).
+ */
+#include <config.h>
+
+#include "census/roots.h"
+
+#include "arch/arch.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "census/chunks.h"
+#include "census/slots.h"
+#include "elf/objects.h"
+#include "elf/regions.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "heap/visit.h"
+#include "maps/stacks.h"
+#include "os/core.h"
+#include "os/memory.h"
+#include "os/os.h"
+#include "os/pages.h"
+#include "os/ptrace.h"
+#include "os/status.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_BYTES (UINT64_C(1) << 20)
+#define THREADS_MAX 65536
+
+void
+census_roots_release(struct census_roots *r)
+{
+	free(r->range.v);
+	free(r->root.v);
+	*r = (struct census_roots){ 0 };
+}
+
+/* Memory that holds no roots. */
+struct roots_gap {
+	uint64_t start, end;
+};
+
+/* A thread in the stop. */
+struct roots_thread {
+	pid_t tid;
+	uint64_t sp;
+};
+
+struct roots_read {
+	struct census *c;
+	const struct heap_look *look;
+	const struct census_before *before;
+	struct {
+		struct roots_gap *v; /* sorted; no two overlap */
+		size_t nr, room;
+	} gaps;
+	struct {
+		struct roots_thread *v; /* sorted by stack pointer */
+		size_t nr, room;
+	} thread;
+	char *buf;
+	bool is_late;
+	bool is_out_of_memory;
+};
+
+static int
+roots_fail(struct err *e)
+{
+	return err_set(e, ENOMEM, "cannot keep the pointers to blocks");
+}
+
+/* ---- words ---- */
+
+/* Begin a range, to which words are added next. */
+static int
+roots_begin(
+	struct roots_read *r, enum census_root_kind kind, pid_t tid, uint64_t start, uint64_t end)
+{
+	struct census_range *range = array_add(&r->c->roots.range);
+
+	if (!range)
+		return -1;
+	*range = (struct census_range){ { start }, { end }, kind, tid };
+	return 0;
+}
+
+/* Add the words among the BYTES at AT, which are at ADDR in the target, that point to malloc's. */
+static void
+roots_scan(struct roots_read *r, const char *at, uint64_t bytes, uint64_t addr)
+{
+	struct census_roots *roots = &r->c->roots;
+	const unsigned int size = r->c->word_bytes;
+
+	for (uint64_t i = 0; i + size <= bytes; i += size) {
+		uint32_t granule = census_granule(&r->c->slots, word_from(at + i, size));
+		struct census_root *root;
+
+		if (!granule)
+			continue;
+		root = array_add(&roots->root);
+		if (!root) {
+			r->is_out_of_memory = true;
+			return;
+		}
+		*root = (struct census_root){ addr + i, granule, (uint32_t)roots->range.nr - 1 };
+	}
+	roots->bytes += bytes;
+}
+
+/* ---- registers ---- */
+
+static int
+roots_by_sp(const void *a, const void *b)
+{
+	const struct roots_thread *x = a, *y = b;
+
+	return (x->sp > y->sp) - (x->sp < y->sp);
+}
+
+/* Read the registers of set TYPE of TID.  0, or -1 with E. */
+static int
+roots_regset(struct roots_read *r, pid_t tid, unsigned int type, struct err *e)
+{
+	char buf[ARCH_MAX_EXT_BYTES];
+	size_t size = sizeof buf;
+
+	if (os_get_regset(tid, type, buf, &size, e) < 0)
+		return -1;
+	roots_scan(r, buf, size, 0);
+	return 0;
+}
+
+/*
+ * Read the registers of the stopped thread TID.  Vector registers hold pointers, too: while memory
+ * is copied, and where a compiler moves two words at once.
+ */
+static int
+roots_thread(struct roots_read *r, pid_t tid, struct err *e)
+{
+	struct roots_thread *thread = array_add(&r->thread);
+	struct arch_regs regs;
+	struct err ignored;
+
+	if (!thread || roots_begin(r, CENSUS_REGISTER, tid, 0, 0) < 0)
+		return roots_fail(e);
+	thread->tid = tid;
+	if (roots_regset(r, tid, NT_PRSTATUS, e) < 0)
+		return -1;
+	if (roots_regset(r, tid, NT_X86_XSTATE, &ignored) < 0 &&
+		roots_regset(r, tid, NT_PRFPREG, &ignored) < 0)
+		return err_context(e, "cannot read the vector registers of thread %d", tid);
+	if (r->c->word_bytes == sizeof(uint64_t) && arch_get_regs(tid, &regs, &ignored) == 0)
+		thread->sp = arch_sp(&regs).v;
+	return 0;
+}
+
+static void
+roots_core_regset(const char *at, size_t bytes, void *arg)
+{
+	roots_scan(arg, at, bytes, 0);
+}
+
+/* Likewise from a core file, which has them all. */
+static int
+roots_core_thread(struct roots_read *r, pid_t tid, struct err *e)
+{
+	struct roots_thread *thread = array_add(&r->thread);
+	raddr sp = { 0 };
+
+	if (!thread || roots_begin(r, CENSUS_REGISTER, tid, 0, 0) < 0)
+		return roots_fail(e);
+	thread->tid = tid;
+	os_core_each_regset(r->look->t, tid, roots_core_regset, r, &sp);
+	thread->sp = sp.v;
+	return 0;
+}
+
+static int
+roots_threads(struct roots_read *r, struct err *e)
+{
+	auto_free pid_t *tids = NULL;
+	size_t nr;
+
+	if (os_threads(r->look->t, THREADS_MAX, &tids, &nr, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr; i++)
+		if ((r->look->t->core ? roots_core_thread : roots_thread)(r, tids[i], e) < 0)
+			return -1;
+	if (r->thread.nr)
+		qsort(r->thread.v, r->thread.nr, sizeof *r->thread.v, roots_by_sp);
+	r->c->roots.nr_threads = nr;
+	return 0;
+}
+
+/* Return the lowest stack pointer in [START, END); 0: none is there. */
+static uint64_t
+sp_in(const struct roots_read *r, uint64_t start, uint64_t end)
+{
+	size_t from = 0, to = r->thread.nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (r->thread.v[mid].sp < start)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < r->thread.nr && r->thread.v[from].sp < end ? r->thread.v[from].sp : 0;
+}
+
+/* ---- memory without roots ---- */
+
+static int
+roots_skip(struct roots_read *r, uint64_t start, uint64_t end)
+{
+	struct roots_gap *gap;
+
+	if (start >= end)
+		return 0;
+	gap = array_add(&r->gaps);
+	if (!gap)
+		return -1;
+	gap->start = start;
+	gap->end = end;
+	return 0;
+}
+
+static int
+gap_by_start(const void *a, const void *b)
+{
+	const struct roots_gap *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Sort the gaps, and join those that overlap. */
+static void
+roots_join_gaps(struct roots_read *r)
+{
+	size_t kept = 0;
+
+	if (r->gaps.nr)
+		qsort(r->gaps.v, r->gaps.nr, sizeof *r->gaps.v, gap_by_start);
+	for (size_t i = 0; i < r->gaps.nr; i++) {
+		const struct roots_gap gap = r->gaps.v[i];
+		struct roots_gap *last = kept ? &r->gaps.v[kept - 1] : NULL;
+
+		if (!last || gap.start > last->end)
+			r->gaps.v[kept++] = gap;
+		else if (gap.end > last->end)
+			last->end = gap.end;
+	}
+	r->gaps.nr = kept;
+}
+
+/* Return whether all threads in the stop were known before it. */
+static bool
+has_no_new_thread(const struct roots_read *r)
+{
+	const struct threads *threads = r->before->threads;
+
+	for (size_t i = 0; i < r->thread.nr; i++) {
+		size_t k = 0;
+
+		while (k < threads->nr && threads->v[k].tid != r->thread.v[i].tid)
+			k++;
+		if (k == threads->nr)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Skip what is unused of a stack.  While its thread is on another stack, such as a signal's, all of
+ * it is in use; and a new thread may have taken the stack of one that has ended.  libc keeps the
+ * struct pthread of an ended thread, which has the addresses of blocks.
+ */
+static int
+skip_stack(struct roots_read *r, const struct thread_stack *s, bool skips_ended)
+{
+	const uint64_t sp = sp_in(r, s->start.v, s->end.v);
+
+	if (sp)
+		return roots_skip(r, s->start.v, sp - arch_red_zone_bytes);
+	if (s->tid || s->is_guess || !skips_ended || !s->pthread.v)
+		return 0;
+	return roots_skip(r, s->start.v, s->pthread.v - THREAD_PTHREAD_BYTES);
+}
+
+/* List the memory that holds no roots.  0, or -1 without memory. */
+static int
+roots_list_gaps(struct roots_read *r)
+{
+	const struct arenas *a = r->look->arenas;
+	const struct census_chunks *c = &r->c->chunks;
+	const struct thread_stacks *s = r->before->stacks;
+	const bool skips_ended = has_no_new_thread(r);
+
+	for (size_t i = 0; i < c->extent.nr; i++)
+		if (roots_skip(r, c->extent.v[i].start.v, c->extent.v[i].end.v) < 0)
+			return -1;
+	for (size_t i = 0; i < a->nr; i++) {
+		if (roots_skip(r, a->v[i].addr.v, a->v[i].addr.v + r->look->layout->state_bytes) <
+			0)
+			return -1;
+		for (size_t k = 0; k < a->v[i].nr_heaps; k++)
+			if (roots_skip(r, a->v[i].heap[k].start.v,
+				    a->v[i].heap[k].start.v + a->heap_max_bytes) < 0)
+				return -1;
+	}
+	for (size_t i = 0; i < s->nr; i++)
+		if (skip_stack(r, &s->v[i], skips_ended) < 0)
+			return -1;
+	roots_join_gaps(r);
+	return 0;
+}
+
+/* ---- memory ---- */
+
+static bool
+roots_are_late(struct roots_read *r)
+{
+	if (r->look->deadline_ns && os_now_ns() >= r->look->deadline_ns)
+		r->is_late = true;
+	return r->is_late;
+}
+
+static void
+roots_read_memory(struct roots_read *r, uint64_t at, uint64_t end)
+{
+	while (at < end && !r->is_out_of_memory && !roots_are_late(r)) {
+		uint64_t size = end - at < PIECE_BYTES ? end - at : PIECE_BYTES;
+		struct err ignored;
+		ssize_t n = os_read_some(r->look->t, (raddr){ at }, r->buf, size, &ignored);
+
+		if (n <= 0) {
+			r->c->unread_bytes += end - at;
+			return;
+		}
+		roots_scan(r, r->buf, (uint64_t)n, at);
+		at += (uint64_t)n;
+	}
+}
+
+/* Return the index of the first gap that ends after ADDR. */
+static size_t
+gap_from(const struct roots_read *r, uint64_t addr)
+{
+	size_t from = 0, to = r->gaps.nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (r->gaps.v[mid].end <= addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+/* Read [START, END) without the gaps. */
+static void
+roots_read_between(struct roots_read *r, uint64_t start, uint64_t end)
+{
+	const uint64_t word = r->c->word_bytes;
+
+	for (size_t i = gap_from(r, start); i < r->gaps.nr && r->gaps.v[i].start < end; i++) {
+		if (r->gaps.v[i].start > start)
+			roots_read_memory(r, start, r->gaps.v[i].start & -word);
+		start = r->gaps.v[i].end & -word;
+	}
+	if (start < end)
+		roots_read_memory(r, start, end);
+}
+
+struct roots_region {
+	struct roots_read *r;
+	bool takes_files; /* pages of its file count, because others write to it */
+};
+
+static int
+roots_run(const struct os_page_run *run, void *arg)
+{
+	struct roots_region *region = arg;
+	struct roots_read *r = region->r;
+
+	if (run->is_swapped && !(run->is_file && !region->takes_files))
+		r->c->swapped_bytes += run->end.v - run->start.v;
+	if (run->is_present && (region->takes_files || !run->is_file))
+		roots_read_between(r, run->start.v, run->end.v);
+	return r->is_late || r->is_out_of_memory;
+}
+
+/*
+ * Return whether a region may hold roots.  The kernel writes no pointers of the program, and
+ * reading a device may change it.  A page of a file in private memory that was not written is as
+ * it is in the file.
+ */
+static bool
+has_roots(const struct region *r)
+{
+	const bool is_shared = r->prot[3] == 's';
+
+	if (region_is_kernels(r) || (is_shared && r->prot[1] != 'w'))
+		return false;
+	return !is_shared || !r->path || strncmp(r->path, "/dev/", 5) != 0 ||
+		strncmp(r->path, "/dev/shm/", 9) == 0 || strncmp(r->path, "/dev/zero", 9) == 0 ||
+		strncmp(r->path, "/dev/hugepages", 14) == 0;
+}
+
+static const struct thread_stack *
+stack_at(const struct thread_stacks *s, uint64_t addr)
+{
+	size_t from = 0, to = s->nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (s->v[mid].end.v <= addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < s->nr && addr >= s->v[from].start.v ? &s->v[from] : NULL;
+}
+
+static int
+roots_begin_region(struct roots_read *r, const struct region *region)
+{
+	const struct thread_stack *stack = stack_at(r->before->stacks, region->start.v);
+	const bool is_global = objects_at(r->before->objects, region->start);
+
+	return roots_begin(r,
+		is_global	? CENSUS_GLOBAL
+			: stack ? CENSUS_STACK
+				: CENSUS_MAPPING,
+		stack ? stack->tid : 0, region->start.v, region->end.v);
+}
+
+static int
+roots_region(struct roots_read *r, const struct region *region, struct err *e)
+{
+	struct os_page_run all = { .start = region->start, .end = region->end, .is_present = true };
+	struct roots_region arg = { r, region->prot[3] == 's' || !region_has_file(region) };
+
+	if (roots_begin_region(r, region) < 0)
+		return roots_fail(e);
+	if (!r->look->pages) {
+		roots_run(&all, &arg);
+		return 0;
+	}
+	return os_pages_walk(r->look->pages, region->start, region->end, true, roots_run, &arg, e) <
+			0
+		? -1
+		: 0;
+}
+
+static int
+roots_read_all(struct roots_read *r, struct err *e)
+{
+	const struct regions *m = r->look->maps;
+
+	r->buf = malloc(PIECE_BYTES);
+	if (!r->buf)
+		return roots_fail(e);
+	if ((r->look->t->core || r->look->deadline_ns) && roots_threads(r, e) < 0)
+		return -1;
+	if (roots_list_gaps(r) < 0)
+		return roots_fail(e);
+	for (size_t i = 0; i < m->nr && !r->is_late && !r->is_out_of_memory; i++)
+		if (has_roots(&m->region[i]) && roots_region(r, &m->region[i], e) < 0)
+			return -1;
+	return r->is_out_of_memory ? roots_fail(e) : r->is_late;
+}
+
+int
+census_roots_read(struct census *c, const struct heap_look *look,
+	const struct census_before *before, struct err *e)
+{
+	struct roots_read r = { .c = c, .look = look, .before = before };
+	int result;
+
+	c->roots.range.nr = c->roots.root.nr = c->roots.nr_threads = 0;
+	c->roots.bytes = 0;
+	result = roots_read_all(&r, e);
+	free(r.gaps.v);
+	free(r.thread.v);
+	free(r.buf);
+	return result;
+}
+
+void
+census_roots_resolve(
+	struct census_roots *r, const struct census_chunks *c, const struct census_slots *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->root.nr; i++) {
+		struct census_root root = r->root.v[i];
+
+		root.to = census_chunk_at(c, s, root.to);
+		if (root.to != CENSUS_NO_CHUNK && c->state.v[root.to] & CENSUS_BLOCK)
+			r->root.v[kept++] = root;
+	}
+	r->root.nr = kept;
+}

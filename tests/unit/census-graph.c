@@ -1,0 +1,468 @@
+/*
+ * The census of random heaps against an oracle that knows each word: which chunk has which address,
+ * which blocks are reached, and which of the others are heads.  The heaps are given to the visitor
+ * as the walk gives them: in pieces, some arenas twice.
+ */
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "census/chunks.h"
+#include "census/collect.h"
+#include "census/edges.h"
+#include "census/leaks.h"
+#include "census/mark.h"
+#include "census/read.h"
+#include "census/roots.h"
+#include "census/slots.h"
+#include "elf/regions.h"
+#include "glibc/arenas.h"
+#include "glibc/layout.h"
+#include "heap/visit.h"
+#include "tap.h"
+
+#define NR_SEEDS 8000
+#define CHUNKS_MAX 300
+#define EXTENTS_MAX 6
+#define WORDS_MAX 400
+#define NONE (-1)
+
+struct chunk {
+	uint64_t start, end; /* from the program's pointer to the next chunk's */
+	int extent;
+	enum heap_use use;
+	uint64_t word[WORDS_MAX];
+	int nr_words;
+	bool is_reached, can_reach[CHUNKS_MAX];
+};
+
+static struct plan {
+	unsigned int word_bytes, align, header;
+	struct {
+		uint64_t start, end;
+		int arena, first, nr;
+	} extent[EXTENTS_MAX];
+	int nr_extents;
+	struct chunk chunk[CHUNKS_MAX];
+	int nr;
+	uint64_t root[40];
+	int nr_roots;
+} plan;
+
+static uint64_t seed;
+
+static uint64_t
+draw(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+/* ---- a heap ---- */
+
+/* The chunk that has ADDR, or NONE. */
+static int
+owner_of(uint64_t addr)
+{
+	for (int i = 0; i < plan.nr; i++)
+		if (addr >= plan.chunk[i].start && addr < plan.chunk[i].end)
+			return i;
+	return NONE;
+}
+
+/*
+ * Chunks are mostly small, so that an extent has several in a line of the index, and none in
+ * others.
+ */
+static uint64_t
+draw_bytes(void)
+{
+	uint64_t least = 4 * plan.word_bytes, unit = plan.align;
+	uint64_t units = draw(10) ? draw(12) : draw(10) ? draw(200) : draw(5000);
+
+	return (least + unit - 1) / unit * unit + units * unit;
+}
+
+static void
+plan_extent(uint64_t start, int arena)
+{
+	int x = plan.nr_extents++, nr = 1 + (int)draw(50);
+	uint64_t at = start;
+
+	plan.extent[x].arena = arena;
+	plan.extent[x].first = plan.nr;
+	while (nr-- && plan.nr < CHUNKS_MAX) {
+		struct chunk *c = &plan.chunk[plan.nr++];
+
+		*c = (struct chunk){ .start = at + plan.header, .extent = x };
+		c->use = draw(4) ? HEAP_USE_BLOCK : draw(2) ? HEAP_USE_FREE : HEAP_USE_CACHED;
+		at += draw_bytes();
+		c->end = at + plan.header;
+		plan.extent[x].nr++;
+	}
+	/* What follows the last chunk, up to the end, is its. */
+	plan.chunk[plan.nr - 1].end = at + plan.header + draw(3) * plan.align;
+	plan.extent[x].start = start;
+	plan.extent[x].end = plan.chunk[plan.nr - 1].end;
+}
+
+static uint64_t
+draw_word(void)
+{
+	const struct chunk *c = &plan.chunk[draw((uint64_t)plan.nr)];
+	const uint64_t far = plan.word_bytes == 8 ? UINT64_C(0x7fff00000000) : 0x7f000000;
+
+	switch (draw(9)) {
+	case 0:
+		return 0;
+	case 1:
+		return draw(UINT64_C(1) << 20);
+	case 2:
+		return far + draw(UINT64_C(1) << 20);
+	case 3: /* around the ends of extents */
+		return plan.extent[draw((uint64_t)plan.nr_extents)].end + draw(64) - 32;
+	case 4:
+		return plan.extent[draw((uint64_t)plan.nr_extents)].start + draw(64) - 32;
+	case 5:
+		return c->start + draw(c->end - c->start);
+	case 6: /* one past the usable bytes */
+		return c->end - plan.word_bytes;
+	default:
+		return c->start;
+	}
+}
+
+static void
+plan_words(struct chunk *c)
+{
+	uint64_t room = (c->end - c->start) / plan.word_bytes;
+	int most = draw(20) ? 6 : WORDS_MAX;
+
+	for (c->nr_words = 0; c->nr_words < most && (uint64_t)c->nr_words < room; c->nr_words++)
+		c->word[c->nr_words] = draw(3) ? 0 : draw_word();
+	/* More edges than fit into a byte. */
+	for (int i = 0; most == WORDS_MAX && i < c->nr_words && draw(50); i++)
+		c->word[i] = draw_word();
+}
+
+static void
+make_plan(void)
+{
+	uint64_t at;
+	int arena = 0;
+
+	memset(&plan, 0, sizeof plan);
+	plan.word_bytes = draw(4) ? 8 : 4;
+	plan.align = plan.word_bytes == 4 && draw(2) ? 8 : 16;
+	plan.header = 2 * plan.word_bytes;
+	/* On i386 chunks are not aligned, but the program's pointers are. */
+	at = (plan.word_bytes == 8 ? UINT64_C(0x555500000000) : 0x8000000) +
+		((16 - plan.header) % plan.align) + draw(1 << 20) / 4096 * 4096;
+	for (int i = 1 + (int)draw(EXTENTS_MAX - 1); i > 0; i--) {
+		plan_extent(at, arena);
+		arena += draw(2) != 0;
+		at = (plan.extent[plan.nr_extents - 1].end & -(uint64_t)4096) + 4096 +
+			(draw(2) ? draw(64) << 20 : 0) + ((16 - plan.header) % plan.align);
+	}
+	for (int i = 0; i < plan.nr; i++)
+		plan_words(&plan.chunk[i]);
+	for (plan.nr_roots = 0; plan.nr_roots < (int)draw(40); plan.nr_roots++)
+		plan.root[plan.nr_roots] = draw_word();
+}
+
+/* ---- what is right ---- */
+
+static bool
+is_block(int i)
+{
+	return i != NONE && plan.chunk[i].use == HEAP_USE_BLOCK;
+}
+
+/* The block that word K of chunk I leads to, or NONE. */
+static int
+edge(int i, int k)
+{
+	int to = owner_of(plan.chunk[i].word[k]);
+
+	return is_block(i) && is_block(to) && to != i ? to : NONE;
+}
+
+static void
+reach(int i)
+{
+	if (!is_block(i) || plan.chunk[i].is_reached)
+		return;
+	plan.chunk[i].is_reached = true;
+	for (int k = 0; k < plan.chunk[i].nr_words; k++)
+		reach(edge(i, k));
+}
+
+static bool
+is_lost(int i)
+{
+	return is_block(i) && !plan.chunk[i].is_reached;
+}
+
+/* Which lost blocks lead to which, over any number of steps. */
+static void
+close_paths(void)
+{
+	for (int i = 0; i < plan.nr; i++)
+		for (int k = 0; k < plan.chunk[i].nr_words; k++)
+			if (is_lost(i) && edge(i, k) != NONE && is_lost(edge(i, k)))
+				plan.chunk[i].can_reach[edge(i, k)] = true;
+	for (int via = 0; via < plan.nr; via++)
+		for (int i = 0; i < plan.nr; i++)
+			for (int to = 0; plan.chunk[i].can_reach[via] && to < plan.nr; to++)
+				plan.chunk[i].can_reach[to] |= plan.chunk[via].can_reach[to];
+}
+
+/* Whether nothing leads to I but what I leads to; it is the lowest of its ring. */
+static bool
+is_head(int i)
+{
+	for (int from = 0; from < plan.nr; from++)
+		if (from != i && plan.chunk[from].can_reach[i] &&
+			(!plan.chunk[i].can_reach[from] || from < i))
+			return false;
+	return is_lost(i);
+}
+
+/* ---- what is found ---- */
+
+static void
+visit_words(const struct heap_visitor *v, const struct chunk *c)
+{
+	static char buf[WORDS_MAX * 8];
+	int at = 0, size = (int)plan.word_bytes;
+
+	for (int k = 0; k < c->nr_words; k++)
+		memcpy(buf + k * size, &c->word[k], (size_t)size);
+	while (at < c->nr_words) {
+		int nr = 1 + (int)draw((uint64_t)(c->nr_words - at));
+
+		v->words(buf + at * size, (uint64_t)(nr * size), v->arg);
+		at += nr;
+	}
+}
+
+static void
+visit_extent(const struct heap_visitor *v, int x, int nr)
+{
+	v->segment((raddr){ plan.extent[x].start }, (raddr){ plan.extent[x].end }, v->arg);
+	for (int i = plan.extent[x].first; i < plan.extent[x].first + nr; i++) {
+		const struct chunk *c = &plan.chunk[i];
+
+		visit_words(v, c);
+		v->chunk(c->start - plan.header, c->end - c->start, c->use, v->arg);
+	}
+}
+
+static void
+visit_arenas(const struct heap_visitor *v)
+{
+	for (int x = 0, last = NONE; x < plan.nr_extents; last = plan.extent[x++].arena) {
+		if (plan.extent[x].arena != last) {
+			v->arena(false, v->arg);
+			/* The first read is given up in the middle of the first segment. */
+			if (!draw(3)) {
+				visit_extent(v, x, (int)draw((uint64_t)plan.extent[x].nr));
+				v->arena(true, v->arg);
+			}
+		}
+		visit_extent(v, x, plan.extent[x].nr);
+	}
+}
+
+static int
+add_roots(struct census *c, const struct heap_look *look, void *arg, struct err *e)
+{
+	(void)look;
+	(void)arg;
+	(void)e;
+	c->roots.root.v = calloc((size_t)plan.nr_roots + 1, sizeof *c->roots.root.v);
+	for (int i = 0; i < plan.nr_roots; i++) {
+		uint32_t granule = census_granule(&c->slots, plan.root[i]);
+
+		if (granule)
+			c->roots.root.v[c->roots.root.nr++] =
+				(struct census_root){ (uint64_t)i, granule, 0 };
+	}
+	return 0;
+}
+
+static bool
+take_census(struct census *c)
+{
+	struct region region[EXTENTS_MAX];
+	struct regions maps = { .region = region };
+	const struct arenas arenas = { .nr = 0 };
+	const struct malloc_layout layout = { .word_bytes = plan.word_bytes,
+		.align_bytes = plan.align };
+	const struct heap_look look = { .maps = &maps, .arenas = &arenas, .layout = &layout };
+	struct census_collector collector = { .census = c, .roots = add_roots };
+	struct heap_visitor v;
+	struct err e;
+
+	for (int x = 0; x < plan.nr_extents; x++)
+		region[maps.nr++] = (struct region){ .start = { plan.extent[x].start },
+			.end = { plan.extent[x].end },
+			.prot = "rw-p",
+			.path = "[heap]" };
+	census_collect(&v, &collector);
+	if (v.begin(&look, v.arg, &e) < 0)
+		return false;
+	visit_arenas(&v);
+	if (v.end(&look, v.arg, &e) != 0 || census_chunks_sort(&c->chunks, &c->slots, &e) < 0 ||
+		census_edges_resolve(&c->edges, &c->chunks, &c->slots, &e) < 0)
+		return false;
+	census_roots_resolve(&c->roots, &c->chunks, &c->slots);
+	return census_mark(c, &e) == 0;
+}
+
+/* ---- comparing ---- */
+
+static bool
+same_places(const struct census *c)
+{
+	struct census_cursor next = CENSUS_CURSOR_NONE, found;
+
+	for (int i = 0; i < plan.nr; i++) {
+		const struct chunk *want = &plan.chunk[i];
+
+		census_chunk_find(&c->chunks, (uint32_t)i, &found);
+		if (!census_chunks_next(&c->chunks, &next) || next.chunk != (uint32_t)i ||
+			next.start.v != want->start || next.end.v != want->end ||
+			found.start.v != want->start || found.end.v != want->end ||
+			next.extent != found.extent)
+			return false;
+	}
+	return !census_chunks_next(&c->chunks, &next) && c->chunks.state.nr == (size_t)plan.nr;
+}
+
+static bool
+same_owners(const struct census *c)
+{
+	for (int i = 0; i < 500; i++) {
+		uint64_t addr = draw_word();
+		uint32_t granule = census_granule(&c->slots, addr);
+		uint32_t chunk =
+			granule ? census_chunk_at(&c->chunks, &c->slots, granule) : CENSUS_NO_CHUNK;
+		/* A granule is not divided. */
+		int want = owner_of(addr & -(uint64_t)plan.align);
+
+		if (chunk != (want == NONE ? CENSUS_NO_CHUNK : (uint32_t)want)) {
+			printf("# 0x%llx is in %d, not %d\n", (unsigned long long)addr, (int)chunk,
+				want);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+same_edges(const struct census *c)
+{
+	for (int i = 0; i < plan.nr; i++) {
+		uint32_t nr, at = 0;
+		const uint32_t *to = census_edges_of(&c->edges, (uint32_t)i, &nr);
+
+		for (int k = 0; k < plan.chunk[i].nr_words; k++)
+			if (edge(i, k) != NONE && (at >= nr || to[at++] != (uint32_t)edge(i, k))) {
+				printf("# word %d of chunk %d, 0x%llx: %u of %u\n", k, i,
+					(unsigned long long)plan.chunk[i].word[k], at, nr);
+				return false;
+			}
+		if (at != nr) {
+			printf("# chunk %d: %u pointers, not %u\n", i, nr, at);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+same_reached(const struct census *c)
+{
+	for (int i = 0; i < plan.nr; i++)
+		if (plan.chunk[i].is_reached != !!(c->chunks.state.v[i] & CENSUS_REACHED) ||
+			is_block(i) != !!(c->chunks.state.v[i] & CENSUS_BLOCK))
+			return false;
+	return true;
+}
+
+/* The number of heads and of their rings, and what hangs on them together. */
+static bool
+same_leaks(struct census *c)
+{
+	auto_census_leaks struct census_leaks l = { 0 };
+	uint64_t heads = 0, rings = 0, singles = 0, blocks = 0;
+	struct err e;
+
+	if (census_leaks_find(&l, c, &e) < 0)
+		return false;
+	for (int i = 0; i < plan.nr; i++) {
+		bool leads = false;
+
+		blocks += is_lost(i);
+		if (!is_head(i))
+			continue;
+		for (int to = 0; to < plan.nr; to++)
+			leads |= plan.chunk[i].can_reach[to];
+		heads++;
+		rings += plan.chunk[i].can_reach[i];
+		singles += !leads;
+	}
+	for (size_t i = 0; i < l.group.nr; i++) {
+		rings -= l.group.v[i].shape == CENSUS_RING ? l.group.v[i].heads : 0;
+		singles -= l.group.v[i].shape == CENSUS_SINGLE ? l.group.v[i].heads : 0;
+		heads -= l.group.v[i].heads;
+		blocks -= l.group.v[i].all.blocks;
+	}
+	for (size_t i = 0; i < c->chunks.state.nr; i++)
+		if (c->chunks.state.v[i] & CENSUS_SEEN)
+			return false;
+	return !heads && !rings && !singles && !blocks;
+}
+
+static bool
+test_seed(uint64_t nr)
+{
+	auto_census struct census c = { 0 };
+	const char *wrong = NULL;
+
+	seed = nr * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	make_plan();
+	for (int i = 0; i < plan.nr_roots; i++)
+		reach(owner_of(plan.root[i]));
+	close_paths();
+	if (!take_census(&c))
+		wrong = "the census and its reading";
+	else if (!same_places(&c))
+		wrong = "the places of chunks";
+	else if (!same_owners(&c))
+		wrong = "the chunk at an address";
+	else if (!same_edges(&c))
+		wrong = "the pointers of each block";
+	else if (!same_reached(&c))
+		wrong = "what is reached";
+	else if (!same_leaks(&c))
+		wrong = "the heads of what is lost";
+	if (wrong)
+		printf("# seed %llu: %s differ\n", (unsigned long long)nr, wrong);
+	return !wrong;
+}
+
+int
+main(void)
+{
+	int nr = tap_share(NR_SEEDS), nr_same = 0;
+
+	for (int i = 1; i <= nr; i++)
+		nr_same += test_seed((uint64_t)i);
+	ok(nr_same == nr, "%d random heaps of %d are as the oracle has them", nr_same, nr);
+	return tap_end();
+}
