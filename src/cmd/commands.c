@@ -10,6 +10,7 @@
 	X(trim)                                                                                    \
 	X(maps)                                                                                    \
 	X(heap)                                                                                    \
+	X(leaks)                                                                                   \
 	X(trace)                                                                                   \
 	X(stacks)                                                                                  \
 	X(diff)                                                                                    \

@@ -172,6 +172,7 @@ else
 fi
 tracee_pid=$pid
 check 'heap as JSON' prints 0 memdiag heap "$pid" --json
+check 'leaks as JSON' prints '0 1' memdiag leaks "$pid" --json --max-stop 300s
 cp "$dir/out" "$dir/heap.json"
 check 'trim -n as JSON' prints 0 memdiag trim -n "$pid" --json
 check 'trim as JSON' prints 0 memdiag trim "$pid" --json --tops --recheck 1ms
@@ -196,6 +197,7 @@ done
 if command -v gcore >/dev/null; then
 	check 'gcore' gcore -o "$dir/core" "$pid"
 	check 'heap --core as JSON' prints 0 memdiag heap --core "$dir/core.$pid" --json
+	check 'leaks --core as JSON' prints '0 1' memdiag leaks --core "$dir/core.$pid" --json
 else
 	left_out 'heap --core' 'gcore is not installed'
 fi

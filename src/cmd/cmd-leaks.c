@@ -1,0 +1,127 @@
+#include <config.h>
+
+#include "base/cleanup.h"
+#include "cmd/command.h"
+#include "diagnose/leaks.h"
+#include "heap/heap.h"
+#include "os/os.h"
+#include "ui/deadline.h"
+#include "ui/exit.h"
+#include "ui/limits.h"
+#include "ui/options.h"
+#include "ui/output.h"
+#include "ui/processes.h"
+#include "ui/progress.h"
+#include "ui/ui.h"
+#include "view/leaks.h"
+
+#define DEFAULT_ROWS 16
+
+/* ---- options ---- */
+
+struct cmd_leaks_options {
+	struct leaks_question ask;
+	size_t limit;
+	uint64_t fail_bytes; /* unreachable bytes above this are exit status 1 */
+};
+
+#define AT(member) UI_AT(struct cmd_leaks_options, member)
+
+static const struct ui_option options[] = {
+	{ "lines", 'n', "N", 1, "at most N groups; 0 is all of them (16)", UI_NUMBER, AT(limit) },
+	{ "fail-bytes", 0, "SIZE", 1, "exit status 1 only for more than SIZE unreachable (0)",
+		UI_SIZE, AT(fail_bytes) },
+	{ .group = 2, .help = "How it is read:" },
+	{ "max-stop", 0, "DURATION", 2, "stop the process for at most DURATION at a time (200ms)",
+		UI_DURATION, AT(ask.max_stop_ns) },
+	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(ask.core) },
+	{ "sysroot", 0, "DIR", 2,
+		"look below DIR for the program and the libraries that the core names",
+		UI_DIRECTORY, AT(ask.sysroot) },
+	{ 0 },
+};
+
+#define RULE(kind, a, b, why) UI_RULE(kind, struct cmd_leaks_options, a, b, why)
+
+static const struct ui_rule rules[] = {
+	RULE(UI_EXCLUDES, ask.core, ask.ui.asked.nr, "a core file or a process, not both"),
+	RULE(UI_NEEDS, ask.sysroot, ask.core, "--sysroot is for --core"),
+	RULE(UI_WANTS, ask.core, ask.ui.asked.nr, "which process? use --pid PID, or --core FILE"),
+	{ 0 },
+};
+
+static const struct ui_child children[] = {
+	{ &ui_options_syntax, offsetof(struct cmd_leaks_options, ask.ui) },
+	{ &ui_memory_syntax, offsetof(struct cmd_leaks_options, ask.ui) },
+	{ 0 },
+};
+
+static const struct ui_syntax cmd_leaks_syntax = {
+	.options = options,
+	.rules = rules,
+	.children = children,
+	.args_doc = "[PID]",
+	.doc = "Blocks of glibc's malloc that nothing in the process has the address of: no global "
+	       "variable, no stack, no register, and no block that is reached from these.\n"
+	       "Memory is read, nothing runs in the process. All its threads are stopped once, for "
+	       "at most 200 ms (--max-stop).\vExamples:\n"
+	       "  memdiag leaks --pid 1234\n"
+	       "  memdiag leaks --pid 1234 --json -o leaks.json\n"
+	       "  memdiag leaks --pid 1234 --max-stop 2s     for a heap of some gigabytes\n"
+	       "  memdiag leaks --core core.1234\n\n"
+	       "A head is a block that no other unreachable block points to, or one block of a "
+	       "ring; a group has the heads of one size and shape. A pointer that is encoded, or "
+	       "that only the kernel has, is not seen: its block is listed as unreachable.\n\n"
+	       "Exit status: 0 nothing is unreachable, 1 something is (--fail-bytes), or failed; 2 "
+	       "approximate, because not all could be read; the others as everywhere.\n" UI_EXIT_STATUS_HELP,
+};
+
+/* ---- the command ---- */
+
+static int
+cmd_leaks_print(const struct leaks_answer *s, const struct cmd_leaks_options *o,
+	struct ui_output *out, struct err *e)
+{
+	json_auto_t *document = NULL;
+
+	if (!o->ask.ui.json)
+		return leaks_show_text(out, &o->ask.ui, s, o->limit, e);
+	document = leaks_to_json(s, e);
+	return document ? ui_json_print(document, out, e) : -1;
+}
+
+static int
+cmd_leaks_run(int argc, char **argv, struct err *e)
+{
+	struct cmd_leaks_options o = {
+		.ask.ui.pid_optional = true,
+		.ask.max_stop_ns = HEAP_DEFAULT_STOP_NS,
+		.limit = DEFAULT_ROWS,
+	};
+	auto_progress struct ui_progress *progress = NULL;
+	auto_leaks_answer struct leaks_answer s = { .target = TARGET_NONE };
+	auto_output struct ui_output out = { 0 };
+
+	ui_parse(&cmd_leaks_syntax, argc, argv, &o);
+	deadline_set(o.ask.ui.timeout_ns);
+	limits_set_memory(&o.ask.ui);
+	progress = ui_progress_begin(&o.ask.ui, "reading the blocks");
+	if (ui_find_process(&o.ask.ui, e) < 0 || ui_output_open(&out, &o.ask.ui, e) < 0 ||
+		leaks_ask(&s, &o.ask, e) < 0)
+		return -1;
+	ui_progress_end(take_ptr(&progress));
+	if (cmd_leaks_print(&s, &o, &out, e) < 0 || ui_output_close(&out, e) < 0)
+		return -1;
+	warnings_print(&s.warnings, &o.ask.ui);
+	if (s.warnings.is_partial)
+		return UI_PARTIAL;
+	return s.leaks.all.bytes > o.fail_bytes ? UI_FAILED : UI_DONE;
+}
+
+const struct command cmd_leaks = {
+	.name = "leaks",
+	.summary = "blocks that nothing in the process has the address of",
+	.touch = CMD_STOPS_TARGET,
+	.syntax = &cmd_leaks_syntax,
+	.run = cmd_leaks_run,
+};

@@ -1,0 +1,49 @@
+/* leaks: collect the data of memdiag leaks before it is printed. */
+#ifndef MEMDIAG_DIAGNOSE_LEAKS_H
+#define MEMDIAG_DIAGNOSE_LEAKS_H
+
+#include "base/err.h"
+#include "census/census.h"
+#include "census/leaks.h"
+#include "glibc/process.h"
+#include "heap/heap.h"
+#include "maps/maps.h"
+#include "os/os.h"
+#include "os/status.h"
+#include "ui/ui.h"
+#include "ui/warnings.h"
+
+struct leaks_question {
+	struct ui_options ui;
+	uint64_t max_stop_ns; /* at a time */
+	const char *core;     /* the file to read, or NULL: process ui.pid */
+	const char *sysroot;  /* root of the core's program and libraries, or NULL */
+};
+
+struct leaks_answer {
+	const char *core; /* from the question */
+	struct target target;
+	struct process process;
+	struct space space;
+	struct heap heap;
+	struct census census;
+	struct census_leaks leaks;
+	struct os_status status;
+	bool has_status; /* false for a core file */
+	/* false: not all could be read, and a block that looks unreachable may be reached */
+	bool is_certain;
+	struct warnings warnings;
+};
+
+/*
+ * Find the blocks that nothing reaches as Q requests, and add warnings about gaps.  The process is
+ * claimed (ui_claim()) while it may be stopped.  S must be zeroed except for .target = TARGET_NONE;
+ * release it in any case.  It refers to Q->core.  Returns 0, or -1 with E: ERR_UNSUPPORTED if the
+ * malloc is not glibc's, ERR_NO_SAFE_POINT if the memory cannot be read in one stop.
+ */
+int leaks_ask(struct leaks_answer *s, const struct leaks_question *q, struct err *e);
+
+void leaks_answer_release(struct leaks_answer *s);
+#define auto_leaks_answer __attribute__((cleanup(leaks_answer_release)))
+
+#endif
