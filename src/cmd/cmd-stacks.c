@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "capture/stacks.h"
 #include "cmd/command.h"
-#include "cmd/reporting.h"
+#include "cmd/profile-io.h"
 #include "glibc/process.h"
 #include "os/claim.h"
 #include "os/memory.h"
@@ -126,7 +126,7 @@ cmd_stacks_warn(struct cmd_stacks_work *w)
 {
 	const struct stacks *s = &w->stacks;
 
-	reporting_warn(&w->warnings, s->p);
+	profile_io_warn(&w->warnings, s->p);
 	if (s->nr_late)
 		warnings_add(&w->warnings, true, "%zu thread%s could not be stopped in time: %s",
 			s->nr_late, s->nr_late == 1 ? "" : "s", s->late.msg);

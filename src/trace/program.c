@@ -363,7 +363,7 @@ trace_program_stack(struct trace_program *p, const struct perf_record *r, struct
 	if (p->is_open)
 		refresh(p);
 	program_walk(p, r, room);
-	if (stacks_add_walked(p->profile, &p->marks, room, ret, e) < 0)
+	if (stacks_add_walk(p->profile, &p->marks, room, ret, e) < 0)
 		return -1;
 	while (p->stacks.nr <= *ret) {
 		struct trace_stack *added = array_add(&p->stacks);

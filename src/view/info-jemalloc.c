@@ -10,7 +10,7 @@
 #include "ui/output.h"
 #include "ui/table.h"
 #include "ui/units.h"
-#include "view/borrowed.h"
+#include "view/borrow-report.h"
 #include "view/verdicts.h"
 
 #include <errno.h>
@@ -193,7 +193,7 @@ info_print_jemalloc(const struct info *info, const struct info_options *opt, str
 		return -1;
 	verdicts_print(out, info->verdict, info->nr_verdicts);
 	if (opt->ui.verbose)
-		ui_note(&opt->ui, "%s", borrow_text(&info->report, how, sizeof how));
+		ui_note(&opt->ui, "%s", borrow_report_text(&info->report, how, sizeof how));
 	return 0;
 }
 

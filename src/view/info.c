@@ -17,7 +17,7 @@
 #include "ui/output.h"
 #include "ui/table.h"
 #include "ui/units.h"
-#include "view/borrowed.h"
+#include "view/borrow-report.h"
 #include "view/checks.h"
 #include "view/durations.h"
 #include "view/info-file.h"
@@ -359,8 +359,9 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 		verdicts_print(out, info->verdict, info->nr_verdicts);
 	if (opt->ui.verbose && !info->file)
 		ui_note(&opt->ui, "%s",
-			info->method == INFO_READ ? stop_text(info, how, sizeof how)
-						  : borrow_text(&info->report, how, sizeof how));
+			info->method == INFO_READ
+				? stop_text(info, how, sizeof how)
+				: borrow_report_text(&info->report, how, sizeof how));
 	return 0;
 }
 
@@ -459,7 +460,7 @@ borrowed_json(const struct info *info)
 
 	if (info->method == INFO_READ)
 		return json_null();
-	object = borrow_json(r);
+	object = borrow_report_json(r);
 	json_object_set_new(object, "capture", json_string(info_capture_name[r->capture]));
 	return object;
 }

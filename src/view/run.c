@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "ui/json.h"
 #include "ui/units.h"
-#include "view/counted.h"
+#include "view/counters.h"
 #include "view/family.h"
 
 #define MAX_PROCESS_ROWS 16
@@ -76,25 +76,25 @@ run_print_text(const struct run_report *r, const struct ui_options *opt, struct 
 	FILE *f = out->f;
 
 	fprintf(f, "memdiag: %s: ", text_printable(r->program, shown, sizeof shown));
-	if (!r->counted) {
+	if (!r->segment) {
 		fputs("was not counted: the agent did not start in it\n", f);
 		return 0;
 	}
 	fprintf(f, "peak %s, at the end ", UI_SIZE(opt, sum->peak_bytes));
 	run_print_live(sum, opt, f);
 	fprintf(f, ", %" PRIu64 " blocks allocated", sum->nr_allocated);
-	if (r->counted->nr_refused)
-		fprintf(f, ", %" PRIu64 " call%s refused", r->counted->nr_refused,
-			r->counted->nr_refused == 1 ? "" : "s");
+	if (r->segment->nr_refused)
+		fprintf(f, ", %" PRIu64 " call%s refused", r->segment->nr_refused,
+			r->segment->nr_refused == 1 ? "" : "s");
 	fprintf(f, "; RSS peak of the largest process %s, %s\n",
 		UI_SIZE(opt, r->end->max_rss_bytes),
 		ui_duration(r->end->elapsed_ns, elapsed, sizeof elapsed));
 	print_uncounted(r, opt, f);
-	if (r->counted->has_unhooked)
+	if (r->segment->has_unhooked)
 		fputs("memdiag: ", f);
-	counted_print_unhooked(r->counted, f);
+	counters_print_unhooked(r->segment, f);
 	if (opt->verbose)
-		counted_print(r->counted, sum, opt, f);
+		counters_print(r->segment, sum, opt, f);
 	if (!r->family || (r->family->nr < 2 && !r->has_limit_for_all))
 		return 0;
 	fputs("memdiag: ", f);
@@ -127,11 +127,11 @@ run_to_json(const struct run_report *r, struct err *e)
 		err_set(e, ENOMEM, "cannot write JSON");
 		return NULL;
 	}
-	if (!r->counted)
+	if (!r->segment)
 		ui_json_warn(document, true, "not counted: the agent did not start in it");
-	else if (counted_to_json(r->counted, &r->sum, data, e) < 0)
+	else if (counters_to_json(r->segment, &r->sum, data, e) < 0)
 		return NULL;
-	if (r->counted && uncounted_bytes(r))
+	if (r->segment && uncounted_bytes(r))
 		ui_json_warn(document, false, "much of the RSS peak was not counted");
 	if (r->family && family_to_json(r->family, data, e) < 0)
 		return NULL;
