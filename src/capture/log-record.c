@@ -377,15 +377,6 @@ log_record_source_of(const struct target *t, const struct sites_copy *c)
 	};
 }
 
-static void
-note_round(struct log_state *l)
-{
-	const uint64_t now_ns = os_now_ns();
-
-	l->has_rounds = l->said.round_ns && l->said.round_ns <= now_ns;
-	l->round_age_ns = l->has_rounds ? now_ns - l->said.round_ns : 0;
-}
-
 /* A writer makes a round each LOG_ROUND_NS, unless the machine is very busy. */
 #define STALE_NS UINT64_C(2000000000)
 
@@ -406,6 +397,7 @@ log_record_look(const struct target *t, raddr sites_at, struct log_state *ret)
 	const struct log_source s = { .target = t, .at = sites_at, .fd = -1 };
 	struct wire_log l;
 	struct err ignored;
+	uint64_t now_ns;
 
 	/* Before the head: a writer that is ended closes the log first. */
 	*ret = (struct log_state){ .is_written = target_log_is_claimed(t) };
@@ -415,7 +407,9 @@ log_record_look(const struct target *t, raddr sites_at, struct log_state *ret)
 	ret->is_there = true;
 	ret->is_open = l.is_open;
 	ret->said = l.writer;
-	note_round(ret);
+	now_ns = os_now_ns();
+	ret->has_rounds = ret->said.round_ns && ret->said.round_ns <= now_ns;
+	ret->round_age_ns = ret->has_rounds ? now_ns - ret->said.round_ns : 0;
 	ret->is_written |= log_record_goes_on(ret);
 	ret->nr_dropped = l.nr_dropped;
 	ret->dropped_bytes = l.dropped_bytes;
