@@ -176,16 +176,6 @@ print_warnings(json_t *documents, const struct ui_options *ui, bool *ret_is_part
 	}
 }
 
-static int
-batch_print(const struct batch *what, const struct ui_options *ui, json_t *documents,
-	const struct warnings *w, struct ui_output *out, struct err *e)
-{
-	if ((ui->json ? batch_print_json(out, what->command, what->columns, documents, w, e)
-		      : batch_print_text(out, ui, what->columns, documents, what->limit, e)) < 0)
-		return -1;
-	return ui_output_close(out, e);
-}
-
 int
 batch_run(const struct batch *what, struct ui_options *ui, struct err *e)
 {
@@ -207,7 +197,10 @@ batch_run(const struct batch *what, struct ui_options *ui, struct err *e)
 	in_order = batch_sorted(documents);
 	if (!in_order)
 		return err_set(e, ENOMEM, "cannot sort the processes");
-	if (batch_print(what, ui, in_order, &w, &out, e) < 0)
+	if ((ui->json ? batch_print_json(&out, what->command, what->columns, in_order, &w, e)
+		      : batch_print_text(&out, ui, what->columns, in_order, what->limit, e)) < 0)
+		return -1;
+	if (ui_output_close(&out, e) < 0)
 		return -1;
 	is_partial = w.is_partial;
 	print_warnings(in_order, ui, &is_partial);

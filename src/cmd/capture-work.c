@@ -149,25 +149,6 @@ capture_work_start(struct target *t, const struct capture_options *opt, struct c
 		: sampler_job_start(t, &opt->inject, &wanted, agent, &ret->job, ret_fd, e);
 }
 
-static int
-run_start(struct target *t, const struct capture_options *opt, struct capture_result *ret,
-	struct err *e)
-{
-	auto_fd int fd = -1;
-
-	return capture_work_start(t, opt, ret, &fd, e);
-}
-
-static int
-capture_work_refuse_other(const struct target *t, const struct sites_copy *c, struct err *e)
-{
-	const char *name = capture_work_name(wire_capture_of(c->head.period_bytes));
-
-	err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a %s", t->pid,
-		t->comm, name);
-	return err_hint(e, "'memdiag %s dump -p %d' writes it", name, t->pid);
-}
-
 /* Write the file for the profile of T, which may be running. */
 static int
 capture_work_dump(const struct target *t, const struct capture_options *opt, enum profile_kind kind,
@@ -178,8 +159,13 @@ capture_work_dump(const struct target *t, const struct capture_options *opt, enu
 
 	if (process_read(&p, t, e) < 0 || sites_read_process(&c, &p, e) < 0)
 		return -1;
-	if (wire_capture_of(c.head.period_bytes) != opt->capture)
-		return capture_work_refuse_other(t, &c, e);
+	if (wire_capture_of(c.head.period_bytes) != opt->capture) {
+		const char *name = capture_work_name(wire_capture_of(c.head.period_bytes));
+
+		err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a %s",
+			t->pid, t->comm, name);
+		return err_hint(e, "'memdiag %s dump -p %d' writes it", name, t->pid);
+	}
 	return capture_work_write_file(opt, &c, &p, kind, ret, e) < 0 ? -1
 								      : sites_count_dump(&c, t, e);
 }
@@ -252,7 +238,9 @@ static int
 run_start_in_memory(struct target *t, const struct capture_options *opt, struct capture_result *ret,
 	struct err *e)
 {
-	if (run_start(t, opt, ret, e) < 0)
+	auto_fd int fd = -1;
+
+	if (capture_work_start(t, opt, ret, &fd, e) < 0)
 		return -1;
 	return ret->job.was_so && opt->has_mode ? stop_log(t, opt, ret, e) : 0;
 }
@@ -310,29 +298,6 @@ capture_work_end(const struct target *t, const struct capture_options *opt, int 
 	return -1;
 }
 
-/* Return T without the names of its threads, which belong to another program. */
-static struct target
-without_threads(const struct target *t)
-{
-	struct target nameless = *t;
-
-	nameless.task_fd = -1;
-	return nameless;
-}
-
-/* Look for new samples.  Report a failure once; the target and the profile continue. */
-static void
-look_and_say(struct profile_watch *w, const struct process *p, bool *has_failed)
-{
-	struct err e;
-
-	if (!w->head || profile_watch_look(w, p, &e) == 0 || *has_failed)
-		return;
-	*has_failed = true;
-	ui_progress_clear();
-	fprintf(stderr, "memdiag profile: %s\n", e.msg);
-}
-
 /* Wait until the profile must end, and write the files requested meanwhile. */
 static enum capture_wait
 wait_and_watch(struct target *t, const struct capture_options *opt, const struct process *p, int fd)
@@ -347,13 +312,19 @@ wait_and_watch(struct target *t, const struct capture_options *opt, const struct
 	};
 	enum capture_wait why = CAPTURE_WAIT_OVER;
 	bool has_failed = false;
+	struct err e;
 
 	if (!opt->triggers.is_any)
 		return capture_wait(t, opt->seconds_ns);
 	w.head = run_sites_map_at(fd, 0);
 	while (why == CAPTURE_WAIT_OVER && os_now_ns() < end_ns) {
 		why = capture_wait(t, PROFILE_WATCH_NS);
-		look_and_say(&w, p, &has_failed);
+		if (!w.head || profile_watch_look(&w, p, &e) == 0 || has_failed)
+			continue;
+		/* Report a failure once; the target and the profile continue. */
+		has_failed = true;
+		ui_progress_clear();
+		fprintf(stderr, "memdiag profile: %s\n", e.msg);
 	}
 	if (w.head)
 		run_sites_unmap(w.head);
@@ -385,9 +356,12 @@ capture_work_run_once(struct target *t, const struct capture_options *opt,
 	ui_progress_end(take_ptr(&progress));
 	deadline_set(2 * opt->ui.timeout_ns + 1000000000);
 	failed = capture_work_end(t, opt, fd, &p, ret, &failure);
-	nameless = without_threads(t);
-	if (*ret->became)
+	if (*ret->became) {
+		/* The names of its threads belong to another program. */
+		nameless = *t;
+		nameless.task_fd = -1;
 		p.target = &nameless;
+	}
 	if (sites_read_file(&c, fd, e) < 0 ||
 		capture_work_write_file(opt, &c, &p, PROFILE_LAST, ret, e) < 0)
 		return -1;

@@ -158,15 +158,6 @@ heap_of_one(pid_t pid, void *arg, struct err *e)
 	return heap_to_json(&report, e);
 }
 
-static int
-cmd_heap_run_several(struct cmd_heap_options *o, struct err *e)
-{
-	const struct batch what = { "heap", "reading the heaps", columns, o->limit, heap_of_one,
-		o };
-
-	return batch_run(&what, &o->ask.ui, e);
-}
-
 /* ---- the command ---- */
 
 static int
@@ -185,8 +176,12 @@ cmd_heap_run(int argc, char **argv, struct err *e)
 	deadline_set(o.ask.ui.timeout_ns);
 	if (o.ask.core)
 		limits_set_memory(&o.ask.ui);
-	if (ui_is_several(&o.ask.ui))
-		return cmd_heap_run_several(&o, e);
+	if (ui_is_several(&o.ask.ui)) {
+		const struct batch what = { "heap", "reading the heaps", columns, o.limit,
+			heap_of_one, &o };
+
+		return batch_run(&what, &o.ask.ui, e);
+	}
 	progress = ui_progress_begin(&o.ask.ui, "reading the heap");
 	if (ui_find_process(&o.ask.ui, e) < 0 || ui_output_open(&out, &o.ask.ui, e) < 0 ||
 		heap_ask(&s, &o.ask, e) < 0)

@@ -168,15 +168,6 @@ info_of_one(pid_t pid, void *arg, struct err *e)
 }
 
 static int
-cmd_info_run_several(struct info_options *opt, struct err *e)
-{
-	const struct batch what = { "info", "asking malloc", columns, opt->max_rows, info_of_one,
-		opt };
-
-	return batch_run(&what, &opt->ui, e);
-}
-
-static int
 run_file(const struct cmd_info_options *options, struct err *e)
 {
 	const struct info_options *opt = &options->info;
@@ -216,8 +207,12 @@ cmd_info_run(int argc, char **argv, struct err *e)
 		return run_file(&options, e);
 	opt = options.info;
 	borrow_limit(&opt.inject, &opt.ui);
-	if (ui_is_several(&opt.ui))
-		return cmd_info_run_several(&opt, e);
+	if (ui_is_several(&opt.ui)) {
+		const struct batch what = { "info", "asking malloc", columns, opt.max_rows,
+			info_of_one, &opt };
+
+		return batch_run(&what, &opt.ui, e);
+	}
 	progress = ui_progress_begin(&opt.ui, "asking malloc");
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
 		info_ask(&info, &opt, e) < 0)

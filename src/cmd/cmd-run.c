@@ -212,20 +212,6 @@ cmd_run_report(const struct cmd_run_work *r, struct ui_output *out, struct err *
 
 /* ---- both ways ---- */
 
-/*
- * Use --output as the prefix of the profile's files with --profile; the numbers go to standard
- * error.
- */
-static void
-take_prefix(struct cmd_run_options *o)
-{
-	run_capture_conclude(&o->profile);
-	if (!o->profile.is_wanted)
-		return;
-	o->profile.prefix = o->ui.output;
-	o->ui.output = NULL;
-}
-
 /* Return the stream that lists the files written for a profile; NULL if they are not listed. */
 static FILE *
 profile_lines(const struct ui_options *opt)
@@ -343,7 +329,11 @@ cmd_run_program(int argc, char **argv, struct err *e)
 	argp_err_exit_status = UI_NOT_RUN;
 	if (status == 0) {
 		r.launch.argv = argv + ui_parse_until_word(&cmd_run_syntax, argc, argv, &opt);
-		take_prefix(&opt);
+		run_capture_conclude(&opt.profile);
+		if (opt.profile.is_wanted) { /* the numbers go to standard error */
+			opt.profile.prefix = opt.ui.output;
+			opt.ui.output = NULL;
+		}
 		r.profile.ui = opt.ui;
 		r.profile.ui.quiet |= opt.ui.json; /* it goes to standard error */
 		status = run_program(&r, e);

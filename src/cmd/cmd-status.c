@@ -193,21 +193,6 @@ by_bytes(const void *a, const void *b)
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/*
- * Name the row of place I.  Place 0 counts threads that found no place, and a parent's calls before
- * a fork.
- */
-static void
-name_row(struct cmd_status_row *r, const struct status *s, uint32_t i)
-{
-	const char *why = i == 0 ? "(others, or before a fork)" : "(has ended)";
-
-	if (r->tid)
-		os_thread_name(&s->target, r->tid, r->name, sizeof r->name);
-	else
-		snprintf(r->name, sizeof r->name, "%s", why);
-}
-
 static int
 make_rows(struct status *s, struct err *e)
 {
@@ -225,6 +210,7 @@ make_rows(struct status *s, struct err *e)
 		return err_set(e, ENOMEM, "cannot list the threads");
 	for (uint32_t i = 0; i < c->nr_threads; i++) {
 		struct cmd_status_row *r = &s->row[s->nr];
+		const char *why;
 
 		r->counters = &wire_threads(c->segment)[i];
 		if (!r->counters->nr_allocated && !r->counters->live_bytes)
@@ -234,7 +220,15 @@ make_rows(struct status *s, struct err *e)
 		r->tid = r->counters->robust_list
 			? find_owner(lists, tids, nr, r->counters->robust_list)
 			: find_tid(tids, inner, nr, r->counters->tid);
-		name_row(r, s, i);
+		/*
+		 * Name the row of place I.  Place 0 counts threads that found no place, and a
+		 * parent's calls before a fork.
+		 */
+		why = i == 0 ? "(others, or before a fork)" : "(has ended)";
+		if (r->tid)
+			os_thread_name(&s->target, r->tid, r->name, sizeof r->name);
+		else
+			snprintf(r->name, sizeof r->name, "%s", why);
 		s->nr++;
 	}
 	qsort(s->row, s->nr, sizeof *s->row, by_bytes);
@@ -367,15 +361,6 @@ status_of_one(pid_t pid, void *arg, struct err *e)
 	return read_status(&s, pid, e) < 0 ? NULL : status_to_json(&s, e);
 }
 
-static int
-cmd_status_run_several(struct cmd_status_options *opt, struct err *e)
-{
-	const struct batch what = { "status", "reading the counters", columns, opt->max_rows,
-		status_of_one, opt };
-
-	return batch_run(&what, &opt->ui, e);
-}
-
 /* ---- the command ---- */
 
 static int
@@ -387,8 +372,12 @@ cmd_status_run(int argc, char **argv, struct err *e)
 
 	ui_parse(&cmd_status_syntax, argc, argv, &opt);
 	deadline_set(opt.ui.timeout_ns);
-	if (ui_is_several(&opt.ui))
-		return cmd_status_run_several(&opt, e);
+	if (ui_is_several(&opt.ui)) {
+		const struct batch what = { "status", "reading the counters", columns, opt.max_rows,
+			status_of_one, &opt };
+
+		return batch_run(&what, &opt.ui, e);
+	}
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
 		read_status(&s, opt.ui.pid, e) < 0)
 		return -1;

@@ -647,26 +647,20 @@ show_timeline(struct cmd_timeline_options *o, struct recording *r, struct warnin
 #define NO_DEADLINE_NS (UINT64_C(1) << 61)
 
 static int
-cmd_timeline_follow(const struct cmd_timeline_options *o, struct input *in, struct warnings *w,
-	struct ui_output *out, struct err *e)
-{
-	const struct timeline_follow what = { .recording = in->r,
-		.target = in->target.pid ? &in->target : NULL,
-		.file = o->file,
-		.ui = &o->ui,
-		.interval_ns = o->interval_ns,
-		.format = o->plot->follow };
-
-	deadline_set(NO_DEADLINE_NS);
-	return timeline_follow(&what, out, w, e);
-}
-
-static int
 cmd_timeline_show(struct cmd_timeline_options *o, struct input *in, struct warnings *w,
 	struct ui_output *out, struct err *e)
 {
-	if (o->follows)
-		return cmd_timeline_follow(o, in, w, out, e);
+	if (o->follows) {
+		const struct timeline_follow what = { .recording = in->r,
+			.target = in->target.pid ? &in->target : NULL,
+			.file = o->file,
+			.ui = &o->ui,
+			.interval_ns = o->interval_ns,
+			.format = o->plot->follow };
+
+		deadline_set(NO_DEADLINE_NS);
+		return timeline_follow(&what, out, w, e);
+	}
 	return (has_moments(o) ? report_moments : show_timeline)(o, in->r, w, out, e);
 }
 

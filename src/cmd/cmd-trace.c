@@ -517,15 +517,6 @@ default_ring_bytes(void)
 					  : bytes;
 }
 
-static void
-set_defaults(struct cmd_trace_options *o)
-{
-	o->trace.period = DEFAULT_PERIOD;
-	o->trace.stack_bytes = DEFAULT_STACK_BYTES;
-	o->trace.ring_bytes = default_ring_bytes();
-	memset(o->trace.call, 1, sizeof o->trace.call);
-}
-
 /* Open the process, or start it. */
 static int
 cmd_trace_take_process(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
@@ -599,7 +590,10 @@ cmd_trace_run(int argc, char **argv, struct err *e)
 
 	if (w.workload.argv)
 		argp_err_exit_status = UI_NOT_RUN; /* differs from the statuses of programs */
-	set_defaults(&o);
+	o.trace.period = DEFAULT_PERIOD;
+	o.trace.stack_bytes = DEFAULT_STACK_BYTES;
+	o.trace.ring_bytes = default_ring_bytes();
+	memset(o.trace.call, 1, sizeof o.trace.call);
 	o.ui.pid_optional = w.workload.argv != NULL;
 	w.options = &o;
 	w.out = &out;

@@ -147,17 +147,6 @@ trim_one(pid_t pid, void *arg, struct err *e)
 	return trim_or_predict(&t, &opt, e) < 0 ? NULL : trim_to_json(&t, &opt, e);
 }
 
-/* Trim all processes and print all rows: -n means --dry-run here. */
-static int
-cmd_trim_run_several(struct trim_options *opt, struct err *e)
-{
-	const struct batch what = { "trim",
-		opt->dry_run ? "reading the heaps" : "trimming the heaps",
-		opt->dry_run ? columns_predicted : columns_done, 0, trim_one, opt };
-
-	return batch_run(&what, &opt->ui, e);
-}
-
 /* ---- one process ---- */
 
 static int
@@ -174,8 +163,13 @@ cmd_trim_run(int argc, char **argv, struct err *e)
 
 	ui_parse(&cmd_trim_syntax, argc, argv, &opt);
 	borrow_limit(&opt.inject, &opt.ui);
-	if (ui_is_several(&opt.ui))
-		return cmd_trim_run_several(&opt, e);
+	if (ui_is_several(&opt.ui)) {
+		const struct batch what = { "trim",
+			opt.dry_run ? "reading the heaps" : "trimming the heaps",
+			opt.dry_run ? columns_predicted : columns_done, 0, trim_one, &opt };
+
+		return batch_run(&what, &opt.ui, e);
+	}
 	progress =
 		ui_progress_begin(&opt.ui, opt.dry_run ? "reading the heap" : "trimming the heap");
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||

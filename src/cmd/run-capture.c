@@ -398,19 +398,14 @@ run_capture_tick_ns(const struct run_capture *p)
 	return p->opt->triggers.is_any ? PROFILE_WATCH_NS : 0;
 }
 
-static void
-release_log(struct run_capture *p, struct slot *slot)
-{
-	close_log(p, slot);
-	free(slot->log_file);
-}
-
 void
 run_capture_release(struct run_capture *p)
 {
 	if (p->slots) {
-		for (uint32_t i = 0; i < p->slots->nr; i++)
-			release_log(p, &p->slots->v[i]);
+		for (uint32_t i = 0; i < p->slots->nr; i++) {
+			close_log(p, &p->slots->v[i]);
+			free(p->slots->v[i].log_file);
+		}
 		for (uint32_t i = 0; i < p->slots->nr; i++)
 			if (p->slots->v[i].pid)
 				run_sites_unmap(p->slots->v[i].watch.head);
@@ -428,19 +423,6 @@ run_capture_is_written(const struct capture_result *one)
 	return *one->path || one->log.is_there;
 }
 
-static void
-end_last_log(struct run_capture *p, uint32_t i, struct capture_result *ret)
-{
-	struct slot *slot = &p->slots->v[i];
-
-	run_capture_open_log(p, i);
-	if (!slot->log && !slot->has_log_ended)
-		note_failure(p->slots, &slot->log_failure);
-	end_log(p, i);
-	ret->log = slot->log_state;
-	ret->log_file = slot->log_file;
-}
-
 /* Write the last file of slot I; the path in RET is "" if no data exists. */
 static int
 run_capture_write_last(
@@ -452,8 +434,14 @@ run_capture_write_last(
 
 	if (!slot->pid)
 		return 0;
-	if (p->opt->logs)
-		end_last_log(p, i, ret);
+	if (p->opt->logs) {
+		run_capture_open_log(p, i);
+		if (!slot->log && !slot->has_log_ended)
+			note_failure(p->slots, &slot->log_failure);
+		end_log(p, i);
+		ret->log = slot->log_state;
+		ret->log_file = slot->log_file;
+	}
 	if (sites_read_part(&c, p->fd, run_sites_offset(i), e) < 0)
 		return -1;
 	/* A shell that only starts programs has nothing to show. */

@@ -52,15 +52,6 @@ period_ns(const struct timeline_follow *w)
 
 /* ---- printing ---- */
 
-static void
-timeline_follow_print_head(const struct following *g)
-{
-	if (g->w->format == FOLLOW_FORMAT_CSV)
-		timeline_print_csv_head(g->text);
-	if (g->w->format == FOLLOW_FORMAT_TEXT)
-		timeline_print_line_head(g->text);
-}
-
 static struct timeline_view
 view_of(const struct following *g)
 {
@@ -113,8 +104,12 @@ print_lines(struct following *g)
 {
 	const struct history *h = follow_history(g->f);
 
-	if (!g->has_head)
-		timeline_follow_print_head(g);
+	if (!g->has_head) {
+		if (g->w->format == FOLLOW_FORMAT_CSV)
+			timeline_print_csv_head(g->text);
+		if (g->w->format == FOLLOW_FORMAT_TEXT)
+			timeline_print_line_head(g->text);
+	}
 	g->has_head = true;
 	note_length(g);
 	for (size_t i = 0; i < h->intervals.nr; i++) {
@@ -147,16 +142,6 @@ timeline_follow_draw(struct following *g, struct err *e)
 	return timeline_print_text(&v, &page, e);
 }
 
-/* Print warnings, unless on a terminal, where the next plot would hide them. */
-static void
-say_warnings(struct following *g)
-{
-	const struct profile *facts = g->w->recording->facts;
-
-	while (!g->is_plot && g->nr_said < facts->warnings.nr)
-		ui_note(g->w->ui, "%s", facts->warnings.v[g->nr_said++]);
-}
-
 static int
 print_new(struct following *g, bool has_all, struct err *e)
 {
@@ -174,6 +159,7 @@ timeline_follow_print(struct following *g, bool has_all, struct err *e)
 	auto_free char *text = NULL;
 	size_t len;
 	int failed;
+	const struct profile *facts;
 
 	if (has_all && g->progress) {
 		ui_progress_end(g->progress);
@@ -189,7 +175,10 @@ timeline_follow_print(struct following *g, bool has_all, struct err *e)
 		return -1;
 	if (capture_write(g->out->f, text, len) < len && !ferror(g->out->f))
 		g->why = CAPTURE_WAIT_ASKED;
-	say_warnings(g);
+	/* Print warnings, unless on a terminal, where the next plot would hide them. */
+	facts = g->w->recording->facts;
+	while (!g->is_plot && g->nr_said < facts->warnings.nr)
+		ui_note(g->w->ui, "%s", facts->warnings.v[g->nr_said++]);
 	return 0;
 }
 

@@ -74,22 +74,13 @@ runs(void *arg)
 	return s->is_running && !os_child_tend(s->child);
 }
 
-/* Set the name to the one in the kernel, which is final by then. */
-static void
-name_target(struct target *t, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char name[16]; /* TASK_COMM_LEN */
-
-	snprintf(name, sizeof name, "%.15s", slash ? slash + 1 : path);
-	text_printable(name, t->comm, sizeof t->comm);
-}
-
 int
 workload_go(struct workload *s, struct target *t, struct err *e)
 {
+	const char *slash = strrchr(s->path, '/');
 	struct target fresh = TARGET_NONE;
 	struct err ignored;
+	char name[16]; /* TASK_COMM_LEN */
 
 	if (os_child_start(s->child, e) < 0)
 		return -1;
@@ -100,7 +91,9 @@ workload_go(struct workload *s, struct target *t, struct err *e)
 		target_release(t);
 		*t = fresh;
 	}
-	name_target(t, s->path);
+	/* The name that the kernel gives the process when it executes PATH. */
+	snprintf(name, sizeof name, "%.15s", slash ? slash + 1 : s->path);
+	text_printable(name, t->comm, sizeof t->comm);
 	return 0;
 }
 
