@@ -236,15 +236,6 @@ read_near(const struct look *k, struct near *ret, size_t max)
 	return nr;
 }
 
-/* Add the caches that word W near the threads' pointers to arenas points to. */
-static void
-add_by_word(const struct look *k, struct caches *c, const struct near *near, size_t nr, size_t w)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (tcache_layout_is_block(k, near[i].word[w]))
-			add_cache(k, c, (raddr){ near[i].word[w] - 2 * k->l->word_bytes });
-}
-
 /*
  * Find the word near the threads' pointers to arenas that leads to the most caches, and replace C
  * by these, if they are as many as C has or as threads were read.  C may have more than the present
@@ -259,7 +250,11 @@ add_by_pointer(struct look *k, struct caches *c)
 
 	for (size_t w = 0; w < 2 * NEAR_WORDS && !tcache_layout_is_late(k); w++) {
 		found = (struct caches){ 0 };
-		add_by_word(k, &found, near, nr, w);
+		/* Add the caches that word W near the threads' pointers to arenas points to. */
+		for (size_t i = 0; i < nr; i++)
+			if (tcache_layout_is_block(k, near[i].word[w]))
+				add_cache(k, &found,
+					(raddr){ near[i].word[w] - 2 * k->l->word_bytes });
 		if (found.nr && found.nr >= least) {
 			*c = found;
 			least = found.nr;
