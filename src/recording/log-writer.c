@@ -422,16 +422,6 @@ put_event(struct log_writer *w, const struct event *v, struct err *e)
 	return 0;
 }
 
-/* Remove the present file if it has no event: it would replace one that has some. */
-static void
-remove_empty(struct log_writer *w)
-{
-	if (w->file.fd < 0 || w->drained_events || w->kept.nr < 2 || remove_present(w) < 0)
-		return;
-	w->sum.nr_files--;
-	forget_file(w, w->kept.nr - 1);
-}
-
 /*
  * Give up a file that could not be written, by E.  A gap in the numbers shows that the next file
  * does not continue it.
@@ -441,7 +431,11 @@ give_up_file(struct log_writer *w, const struct err *e)
 {
 	const bool was_good = w->file.fd >= 0 && w->moment_ns - w->begun_ns >= MOST_RETRY_NS;
 
-	remove_empty(w);
+	/* Remove the present file if it has no event: it would replace one that has some. */
+	if (w->file.fd >= 0 && !w->drained_events && w->kept.nr >= 2 && remove_present(w) == 0) {
+		w->sum.nr_files--;
+		forget_file(w, w->kept.nr - 1);
+	}
 	log_file_abandon(&w->file);
 	w->buffer.nr = 0;
 	w->seq += !w->has_lost;
