@@ -264,16 +264,6 @@ trace_take_event(struct trace_tracing *t, const struct perf_record *r, struct er
 	return s->is_return ? trace_leave(t, r, s, p, e) : trace_enter(t, r, s, p, e);
 }
 
-/*
- * End the scope: the kernel numbered a new thread out of sequence, and does not report its events.
- */
-static void
-leave_scope(struct trace_tracing *t)
-{
-	t->trace->nr_lost_threads++;
-	t->scope.is_wrong = true;
-}
-
 /* Follow a fork: a child keeps the heap of its parent. */
 static int
 trace_follow(struct trace_tracing *t, const struct perf_record *r, struct err *e)
@@ -281,8 +271,14 @@ trace_follow(struct trace_tracing *t, const struct perf_record *r, struct err *e
 	struct trace_program *parent = find_program(t, r->parent);
 	struct trace_program *child = find_program(t, r->pid);
 
-	if (parent && r->time_ns > t->scope.set_ns && !trace_scope_has(&t->scope, r->tid))
-		leave_scope(t);
+	if (parent && r->time_ns > t->scope.set_ns && !trace_scope_has(&t->scope, r->tid)) {
+		/*
+		 * End the scope: the kernel numbered a new thread out of sequence, and does not
+		 * report its events.
+		 */
+		t->trace->nr_lost_threads++;
+		t->scope.is_wrong = true;
+	}
 	if (r->pid == r->parent)
 		return 0;
 	if (child && end_program(t, child, e) < 0) /* the number is reused */
