@@ -78,12 +78,6 @@ capture_result_print_start(const struct capture_result *p, const struct target *
 		(int)t->pid);
 }
 
-static const char *
-log_dir(const struct capture_result *p, char *buf, size_t size)
-{
-	return text_printable(p->log.said.dir, buf, size);
-}
-
 static uint64_t
 peak_bytes(const struct capture_result *p)
 {
@@ -142,10 +136,15 @@ print_amounts(const struct capture_result *p, const struct ui_options *opt, FILE
 			s->nr_forgotten);
 }
 
-/* Print the mappings of the program itself. */
 static void
-print_mappings(const struct wire_sites *s, const struct ui_options *opt, FILE *f)
+capture_result_print_sums(const struct capture_result *p, const struct ui_options *opt, FILE *f)
 {
+	const struct wire_sites *s = &p->head;
+
+	if (wire_capture_of(s->period_bytes) == WIRE_PROFILE)
+		print_estimates(p, opt, f);
+	else
+		print_amounts(p, opt, f);
 	if (s->nr_mapped)
 		fprintf(f,
 			"mapped   %s by the program's own mmap, at most %s; %" PRId64 " of %" PRIu64
@@ -156,18 +155,6 @@ print_mappings(const struct wire_sites *s, const struct ui_options *opt, FILE *f
 	if (s->nr_mappings_lost)
 		fprintf(f, "lost     %" PRIu64 " calls of mmap and related functions\n",
 			s->nr_mappings_lost);
-}
-
-static void
-capture_result_print_sums(const struct capture_result *p, const struct ui_options *opt, FILE *f)
-{
-	const struct wire_sites *s = &p->head;
-
-	if (wire_capture_of(s->period_bytes) == WIRE_PROFILE)
-		print_estimates(p, opt, f);
-	else
-		print_amounts(p, opt, f);
-	print_mappings(s, opt, f);
 	log_state_print(&p->log, opt, f);
 	if (p->sum.no_stack.units)
 		fprintf(f,
@@ -216,7 +203,7 @@ print_log(const struct capture_result *p, const struct target *t, const struct u
 	print_kept(p, f);
 	fprintf(f, "\nNEXT     memdiag timeline %s\n",
 		p->log_file ? text_printable(p->log_file, dir, sizeof dir)
-			    : log_dir(p, dir, sizeof dir));
+			    : text_printable(p->log.said.dir, dir, sizeof dir));
 }
 
 static void

@@ -14,13 +14,6 @@
 /* ---- text ---- */
 
 static void
-print_already(const struct target *t, const struct count_job *c, struct ui_output *out)
-{
-	fprintf(out->f, "%s %d counts already, %s; nothing was changed\n", t->comm, (int)t->pid,
-		c->way == WIRE_LOADED ? "since 'memdiag count start'" : "since it was started");
-}
-
-static void
 count_print_start(struct ui_output *out, const struct ui_options *ui, const struct target *t,
 	const struct count_job *c)
 {
@@ -56,7 +49,10 @@ count_show_text(struct ui_output *out, const struct ui_options *ui, const struct
 	const struct count_job *c, bool is_stop)
 {
 	if (!is_stop && c->was_so)
-		print_already(t, c, out);
+		fprintf(out->f, "%s %d counts already, %s; nothing was changed\n", t->comm,
+			(int)t->pid,
+			c->way == WIRE_LOADED ? "since 'memdiag count start'"
+					      : "since it was started");
 	else if (!is_stop)
 		count_print_start(out, ui, t, c);
 	else if (c->was_so)

@@ -129,16 +129,6 @@ magnitude(int64_t n)
 	return n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
 }
 
-/* Print growth only: the amount in use before counting began is unknown. */
-static void
-print_growth(const struct wire_totals *sum, const struct ui_options *opt, FILE *f)
-{
-	fprintf(f, "grown      by %s%s in %+" PRId64 " blocks since then, and %s mapped\n",
-		sum->grown_bytes < 0 ? "-" : "", UI_SIZE(opt, magnitude(sum->grown_bytes)),
-		sum->nr_grown, UI_SIZE(opt, sum->mapped_bytes));
-	fputs("before     not known: the malloc of this process is not glibc's\n", f);
-}
-
 static void
 counters_print_live(const struct wire_segment *s, const struct wire_totals *sum,
 	const struct ui_options *opt, FILE *f)
@@ -167,10 +157,14 @@ counters_print(const struct wire_segment *s, const struct wire_totals *sum,
 		counters_started_at(s, when, sizeof when), counters_name_of(way_names, s->way));
 	if (has_stopped(s))
 		fputs("stopped    numbers are from when it stopped\n", f);
-	if (s->has_no_before)
-		print_growth(sum, opt, f);
-	else
+	if (s->has_no_before) {
+		fprintf(f, "grown      by %s%s in %+" PRId64 " blocks since then, and %s mapped\n",
+			sum->grown_bytes < 0 ? "-" : "", UI_SIZE(opt, magnitude(sum->grown_bytes)),
+			sum->nr_grown, UI_SIZE(opt, sum->mapped_bytes));
+		fputs("before     not known: the malloc of this process is not glibc's\n", f);
+	} else {
 		counters_print_live(s, sum, opt, f);
+	}
 	fprintf(f,
 		"so far     %" PRIu64 " blocks allocated, %" PRIu64 " freed; %" PRIu64
 		" mappings made\n",

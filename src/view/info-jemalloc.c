@@ -62,19 +62,6 @@ info_jemalloc_version(const struct jemalloc_stats *j, char *buf, size_t size)
 #define SIZE_OR(opt, bytes) ((bytes) == JEMALLOC_UNKNOWN ? "?" : UI_SIZE((opt), (bytes)))
 
 static void
-info_jemalloc_print_header(const struct info *info, const struct info_options *opt, FILE *f)
-{
-	const struct os_status *status = &info->space.after;
-	char version[64];
-
-	info_jemalloc_version(&info->jemalloc, version, sizeof version);
-	fprintf(f, "%s %d (jemalloc%s%s, %d CPUs)  RSS %s  swap %s  VIRT %s\n",
-		info->mt.target.comm, (int)info->mt.target.pid, *version ? " " : "", version,
-		os_nr_cpus(), UI_SIZE(&opt->ui, status->vm_rss_bytes),
-		UI_SIZE(&opt->ui, status->vm_swap_bytes), UI_SIZE(&opt->ui, status->vm_size_bytes));
-}
-
-static void
 info_jemalloc_print_account(
 	const struct info *info, const struct info_options *opt, struct ui_output *out, int kind)
 {
@@ -185,8 +172,14 @@ info_print_jemalloc(const struct info *info, const struct info_options *opt, str
 	struct err *e)
 {
 	char how[80];
+	const struct os_status *status = &info->space.after;
+	char version[64];
 
-	info_jemalloc_print_header(info, opt, out->f);
+	info_jemalloc_version(&info->jemalloc, version, sizeof version);
+	fprintf(out->f, "%s %d (jemalloc%s%s, %d CPUs)  RSS %s  swap %s  VIRT %s\n",
+		info->mt.target.comm, (int)info->mt.target.pid, *version ? " " : "", version,
+		os_nr_cpus(), UI_SIZE(&opt->ui, status->vm_rss_bytes),
+		UI_SIZE(&opt->ui, status->vm_swap_bytes), UI_SIZE(&opt->ui, status->vm_size_bytes));
 	for (int kind = 0; kind < NR_JEMALLOC_ACCOUNTS; kind++)
 		info_jemalloc_print_account(info, opt, out, kind);
 	if (info_jemalloc_print_arenas(info, opt, out, e) < 0)

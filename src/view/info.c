@@ -306,20 +306,6 @@ print_sizes(const struct malloc_info_heap *h, const struct ui_options *opt, stru
 	return ui_table_print(t, e);
 }
 
-/* Explain the marks, and list the numbers that do not agree. */
-static void
-print_info_checks(const struct info *info, FILE *f)
-{
-	bool has_rough = false;
-
-	for (int kind = 0; kind < NR_ACCOUNTS; kind++)
-		has_rough |= info->account.bytes[kind] &&
-			is_account_rough(info, (enum account_kind)kind);
-	if (has_rough)
-		fputs("\n" UI_ROUGH_LEGEND, f);
-	checks_print(&info->checks, f);
-}
-
 static const char *
 stop_text(const struct info *info, char *buf, size_t size)
 {
@@ -339,6 +325,7 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 	struct err *e)
 {
 	char how[80];
+	bool has_rough = false;
 
 	if (info->mt.is_jemalloc)
 		return info_print_jemalloc(info, opt, out, e);
@@ -353,7 +340,13 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 		return -1;
 	if (opt->arena >= 0 && print_sizes(&info->mi.heap.v[opt->arena], &opt->ui, out, e) < 0)
 		return -1;
-	print_info_checks(info, out->f);
+	/* Explain the marks, and list the numbers that do not agree. */
+	for (int kind = 0; kind < NR_ACCOUNTS; kind++)
+		has_rough |= info->account.bytes[kind] &&
+			is_account_rough(info, (enum account_kind)kind);
+	if (has_rough)
+		fputs("\n" UI_ROUGH_LEGEND, out->f);
+	checks_print(&info->checks, out->f);
 	top_print(&info->top, &info->mt.target, &opt->ui, out);
 	if (info->nr_verdicts || (!info->file && info->space.rss_from != SPACE_RSS_NONE))
 		verdicts_print(out, info->verdict, info->nr_verdicts);

@@ -194,22 +194,6 @@ trim_print_arenas(
 	return 0;
 }
 
-static void
-print_caveats(const struct trim *t, const struct trim_options *opt, struct ui_output *out)
-{
-	struct caveat caveat[TRIM_CAVEATS];
-	size_t nr = trim_caveats(t, opt, caveat);
-
-	for (size_t i = 0; i < nr; i++) {
-		char text[sizeof caveat->text + 32];
-
-		fprintf(out->f, "%s%sCAVEAT%s   ", i ? "" : "\n",
-			out->use_colour ? "\033[1;33m" : "", out->use_colour ? "\033[0m" : "");
-		snprintf(text, sizeof text, "%s: %s", caveat[i].id, caveat[i].text);
-		ui_wrap(out, LEAD_COLUMNS, text);
-	}
-}
-
 static int
 print_forecast(
 	const struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e)
@@ -219,6 +203,8 @@ print_forecast(
 	struct moment after = t->before;
 	char all[32], longest[32];
 	bool has_rough = false;
+	struct caveat caveat[TRIM_CAVEATS];
+	size_t nr;
 
 	after.rss_bytes -= f->rss_bytes < after.rss_bytes ? f->rss_bytes : after.rss_bytes;
 	after.swap_bytes -= f->swap_bytes < after.swap_bytes ? f->swap_bytes : after.swap_bytes;
@@ -239,7 +225,15 @@ print_forecast(
 			"The ends of thread arenas stay, %s; --tops gives them back as well.\n",
 			UI_SIZE(&opt->ui, f->tops_bytes));
 	print_trim_checks(t, has_rough, out);
-	print_caveats(t, opt, out);
+	nr = trim_caveats(t, opt, caveat);
+	for (size_t i = 0; i < nr; i++) {
+		char text[sizeof caveat->text + 32];
+
+		fprintf(out->f, "%s%sCAVEAT%s   ", i ? "" : "\n",
+			out->use_colour ? "\033[1;33m" : "", out->use_colour ? "\033[0m" : "");
+		snprintf(text, sizeof text, "%s: %s", caveat[i].id, caveat[i].text);
+		ui_wrap(out, LEAD_COLUMNS, text);
+	}
 	return 0;
 }
 
