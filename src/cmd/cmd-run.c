@@ -226,13 +226,6 @@ run_release(struct cmd_run_work *r)
 	launch_release(&r->launch);
 }
 
-/* True if memdiag must stay, because it holds the file with the table of processes. */
-static bool
-has_to_stay(const struct cmd_run_options *o)
-{
-	return wants_report(o) || o->total_bytes || o->profile.is_wanted;
-}
-
 static int
 start_program(struct cmd_run_work *r, struct err *e)
 {
@@ -313,7 +306,10 @@ run_program(struct cmd_run_work *r, struct err *e)
 	if (launch_find(&r->launch, e) < 0)
 		return -1;
 	warn_of_variables(r);
-	return has_to_stay(r->opt) ? run_and_report(r, e) : cmd_run_become(r, e);
+	/* memdiag must stay if it holds the file with the table of processes. */
+	return wants_report(r->opt) || r->opt->total_bytes || r->opt->profile.is_wanted
+		? run_and_report(r, e)
+		: cmd_run_become(r, e);
 }
 
 static int
