@@ -283,22 +283,6 @@ vote_link(const struct look *k, struct votes *v, raddr at, uint64_t link, unsign
 	v->nr_mangled += !decoded || tcache_layout_is_block(k, decoded + before);
 }
 
-/* Vote with the first blocks of the bins of C. */
-static void
-vote_cache(const struct look *k, struct votes *v, const struct tcache_layout_kind *kind,
-	const struct cache *c)
-{
-	unsigned int word = k->l->word_bytes;
-
-	for (unsigned int bin = 0; bin < kind->l.nr_bins; bin++) {
-		raddr block = { tcache_head(k->l, &kind->l, c->copy + 2 * word, bin) };
-		char link[sizeof(uint64_t)];
-
-		if (block.v && tcache_layout_read_present(k, block, link, word))
-			vote_link(k, v, block, word_at(k, link), 0);
-	}
-}
-
 /* Vote with the first chunks of the fast bins of ARENA; their links point to chunks. */
 static void
 vote_fastbins(const struct look *k, struct votes *v, raddr arena)
@@ -325,8 +309,18 @@ find_links(struct look *k, const struct caches *c)
 {
 	struct votes v = { 0 };
 
-	for (size_t i = 0; i < c->nr; i++)
-		vote_cache(k, &v, c->kind, &c->v[i]);
+	for (size_t i = 0; i < c->nr; i++) {
+		unsigned int word = k->l->word_bytes;
+
+		for (unsigned int bin = 0; bin < c->kind->l.nr_bins; bin++) {
+			raddr block = { tcache_head(
+				k->l, &c->kind->l, c->v[i].copy + 2 * word, bin) };
+			char link[sizeof(uint64_t)];
+
+			if (block.v && tcache_layout_read_present(k, block, link, word))
+				vote_link(k, &v, block, word_at(k, link), 0);
+		}
+	}
 	for (size_t i = 0; k->l->fastbins && i < k->a->nr && i < NR_SAMPLES; i++)
 		vote_fastbins(k, &v, k->a->v[i].addr);
 	if (v.nr_plain == v.nr_mangled) {
