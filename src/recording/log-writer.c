@@ -596,18 +596,6 @@ writer_free(struct log_writer *w)
 	free(w);
 }
 
-static void
-set_sizes(struct log_writer *w, uint64_t max_file_bytes)
-{
-	w->max_file_bytes = max_file_bytes ? max_file_bytes : DEFAULT_FILE_BYTES;
-	if (w->max_file_bytes < LEAST_FILE_BYTES)
-		w->max_file_bytes = LEAST_FILE_BYTES;
-	w->chunk_bytes =
-		w->max_file_bytes / 16 < MAX_CHUNK_BYTES ? w->max_file_bytes / 16 : MAX_CHUNK_BYTES;
-	w->reserve_bytes = log_file_bound(w->chunk_bytes) +
-		(w->max_file_bytes / 8 < MAX_STACK_BYTES ? w->max_file_bytes / 8 : MAX_STACK_BYTES);
-}
-
 int
 log_writer_open(struct log_writer **ret, const struct log_settings *s,
 	const struct log_namer *names, struct err *e)
@@ -626,7 +614,13 @@ log_writer_open(struct log_writer **ret, const struct log_settings *s,
 	w->dir = strdup(s->dir);
 	w->name = strdup(s->name);
 	w->start = start_text(s->realtime_ns);
-	set_sizes(w, s->max_file_bytes);
+	w->max_file_bytes = s->max_file_bytes ? s->max_file_bytes : DEFAULT_FILE_BYTES;
+	if (w->max_file_bytes < LEAST_FILE_BYTES)
+		w->max_file_bytes = LEAST_FILE_BYTES;
+	w->chunk_bytes =
+		w->max_file_bytes / 16 < MAX_CHUNK_BYTES ? w->max_file_bytes / 16 : MAX_CHUNK_BYTES;
+	w->reserve_bytes = log_file_bound(w->chunk_bytes) +
+		(w->max_file_bytes / 8 < MAX_STACK_BYTES ? w->max_file_bytes / 8 : MAX_STACK_BYTES);
 	if (!w->dir || !w->name || !w->start)
 		err_set(e, ENOMEM, "cannot write the log");
 	else if (os_place_find(&w->place, w->dir, e) == 0 && begin_file(w, e) == 0) {
