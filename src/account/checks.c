@@ -129,56 +129,44 @@ checks_add(struct checks *c, struct check check)
 	return check.holds;
 }
 
-static void
-checks_check_segments(struct checks *c, const struct check_facts *f)
-{
-	checks_add(c,
-		(struct check){ "segments", "bytes found in arenas", "system bytes of malloc",
-			f->found_bytes, f->system_bytes, false, false });
-	/* Errors of two arenas may cancel out in the sum. */
-	c->v[c->nr - 1].holds &= !f->is_apart;
-	c->is_rough |= !c->v[c->nr - 1].holds;
-}
-
-static void
-check_resident(struct checks *c, const struct check_facts *f)
-{
-	checks_add(c,
-		(struct check){ "resident", "resident bytes of malloc", "RSS", f->resident_bytes,
-			f->rss_bytes, true, false });
-	c->is_resident_rough = f->resident_bytes > f->rss_bytes + f->rss_lag_bytes;
-	c->v[c->nr - 1].holds = !c->is_resident_rough;
-	c->is_rough |= c->is_resident_rough;
-}
-
-static void
-check_mmapped(struct checks *c, const struct heap_mmapped *m)
-{
-	checks_add(c,
-		(struct check){ "mmapped_count", "large blocks found", "blocks that malloc counts",
-			m->chunk.nr, m->account.count, false, false });
-	checks_add(c,
-		(struct check){ "mmapped_bytes", "bytes of large blocks found",
-			"bytes that malloc counts", m->bytes, m->account.bytes, false, false });
-	c->is_mmapped_rough = !heap_mmapped_agrees(m);
-}
-
 void
 checks_make(struct checks *ret, const struct check_facts *f)
 {
 	struct checks c = { .has_run = f->has_run };
 
-	if (f->has_segments)
-		checks_check_segments(&c, f);
+	if (f->has_segments) {
+		checks_add(&c,
+			(struct check){ "segments", "bytes found in arenas",
+				"system bytes of malloc", f->found_bytes, f->system_bytes, false,
+				false });
+		/* Errors of two arenas may cancel out in the sum. */
+		c.v[c.nr - 1].holds &= !f->is_apart;
+		c.is_rough |= !c.v[c.nr - 1].holds;
+	}
 	if (f->has_in_use)
 		c.is_rough |= !checks_add(&c,
 			(struct check){ "in_use", "bytes in use in arenas",
 				"system bytes of malloc", f->in_use_bytes, f->in_use_of_bytes, true,
 				false });
-	if (f->has_resident)
-		check_resident(&c, f);
-	if (f->mmapped && f->mmapped->has_account && f->mmapped->is_listed)
-		check_mmapped(&c, f->mmapped);
+	if (f->has_resident) {
+		checks_add(&c,
+			(struct check){ "resident", "resident bytes of malloc", "RSS",
+				f->resident_bytes, f->rss_bytes, true, false });
+		c.is_resident_rough = f->resident_bytes > f->rss_bytes + f->rss_lag_bytes;
+		c.v[c.nr - 1].holds = !c.is_resident_rough;
+		c.is_rough |= c.is_resident_rough;
+	}
+	if (f->mmapped && f->mmapped->has_account && f->mmapped->is_listed) {
+		checks_add(&c,
+			(struct check){ "mmapped_count", "large blocks found",
+				"blocks that malloc counts", f->mmapped->chunk.nr,
+				f->mmapped->account.count, false, false });
+		checks_add(&c,
+			(struct check){ "mmapped_bytes", "bytes of large blocks found",
+				"bytes that malloc counts", f->mmapped->bytes,
+				f->mmapped->account.bytes, false, false });
+		c.is_mmapped_rough = !heap_mmapped_agrees(f->mmapped);
+	}
 	*ret = c;
 }
 

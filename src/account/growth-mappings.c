@@ -106,12 +106,6 @@ set_name(const struct growth_mapping *from, json_t *row, const char *what, struc
 		: 0;
 }
 
-static bool
-is_same_kind(const struct growth_mapping *a, const struct growth_mapping *b)
-{
-	return strcmp(a->part, b->part) == 0 && strcmp(a->path, b->path) == 0;
-}
-
 /* Give both the name of the later one. */
 static int
 growth_mappings_match(struct growth_mapping *was, struct growth_mapping *is, struct err *e)
@@ -136,7 +130,8 @@ match_all(struct growth_mapping *was, size_t nr_was, struct growth_mapping *is, 
 			i++;
 		} else if (is[k].is_matched) {
 			k++;
-		} else if (fits(&was[i], &is[k]) && is_same_kind(&was[i], &is[k])) {
+		} else if (fits(&was[i], &is[k]) && strcmp(was[i].part, is[k].part) == 0 &&
+			strcmp(was[i].path, is[k].path) == 0) {
 			if (growth_mappings_match(&was[i++], &is[k++], e) < 0)
 				return -1;
 		} else if (order(&was[i], &is[k]) < 0) {

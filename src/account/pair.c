@@ -57,21 +57,6 @@ check_by(struct saved_pair *p, struct err *e)
 		text_printable(is ? is : "nothing", b, sizeof b));
 }
 
-static void
-check_target(struct saved_pair *p)
-{
-	json_t *document[2] = { p->was, p->is };
-	char a[96], b[96];
-
-	if (!saved_is_same_target(p->was, p->is))
-		warnings_add(&p->warnings, false, "they are of two processes: %s and %s",
-			saved_target(p->was, a, sizeof a), saved_target(p->is, b, sizeof b));
-	for (int i = 0; i < 2; i++)
-		if (json_is_true(json_object_get(document[i], "partial")))
-			warnings_add(&p->warnings, true, "%s is partial: some of it is missing",
-				p->file[i]);
-}
-
 /* Compare all lists that both documents have; the others stay empty. */
 static int
 compare_lists(struct saved_pair *p, struct err *e)
@@ -100,12 +85,20 @@ compare_lists(struct saved_pair *p, struct err *e)
 int
 saved_pair_compare(struct saved_pair *p, const char *before, const char *after, struct err *e)
 {
+	char a[96], b[96];
+
 	p->file[0] = before;
 	p->file[1] = after;
 	if (saved_read(&p->was, before, e) < 0 || saved_read(&p->is, after, e) < 0 ||
 		check_kind(p, e) < 0 || check_by(p, e) < 0 || compare_lists(p, e) < 0)
 		return -1;
-	check_target(p);
+	if (!saved_is_same_target(p->was, p->is))
+		warnings_add(&p->warnings, false, "they are of two processes: %s and %s",
+			saved_target(p->was, a, sizeof a), saved_target(p->is, b, sizeof b));
+	for (int i = 0; i < 2; i++)
+		if (json_is_true(json_object_get(i ? p->is : p->was, "partial")))
+			warnings_add(&p->warnings, true, "%s is partial: some of it is missing",
+				p->file[i]);
 	return 0;
 }
 

@@ -58,17 +58,6 @@ allocator_in_program(const struct image *program)
 	return name;
 }
 
-static int
-refuse_in_program(const struct target *t, const char *name, struct err *e)
-{
-	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) has %s linked into the program: the agent counts and samples a malloc that is a library of its own",
-		t->pid, t->comm, name);
-	return err_hint(e,
-		"Link the program with the shared library, or preload that; "
-		"'memdiag maps' works here");
-}
-
 /*
  * Return whether the library is for debugging: it records which function allocated a block, and
  * ends the process when another kind of function frees it (gperftools, src/debugallocation.cc).
@@ -82,15 +71,6 @@ is_debugging(const struct object *o)
 	return soname && strstr(soname, "_debug");
 }
 
-static int
-refuse_debugging(const struct target *t, const struct object *o, struct err *e)
-{
-	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) runs with %s, which ends it if a function other than the expected one frees a block",
-		t->pid, t->comm, image_soname(o->image));
-	return err_hint(e, "'memdiag run' counts and samples from a program's start");
-}
-
 int
 allocator_find(struct allocator *ret, const struct process *p, struct err *e)
 {
@@ -102,10 +82,20 @@ allocator_find(struct allocator *ret, const struct process *p, struct err *e)
 	name = o->is_executable ? allocator_in_program(o->image) : known_library(o);
 	if (!name)
 		return 0;
-	if (o->is_executable)
-		return refuse_in_program(p->target, name, e);
-	if (is_debugging(o))
-		return refuse_debugging(p->target, o, e);
+	if (o->is_executable) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) has %s linked into the program: the agent counts and samples a malloc that is a library of its own",
+			p->target->pid, p->target->comm, name);
+		return err_hint(e,
+			"Link the program with the shared library, or preload that; "
+			"'memdiag maps' works here");
+	}
+	if (is_debugging(o)) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) runs with %s, which ends it if a function other than the expected one frees a block",
+			p->target->pid, p->target->comm, image_soname(o->image));
+		return err_hint(e, "'memdiag run' counts and samples from a program's start");
+	}
 	*ret = (struct allocator){ .inject = { .name = name,
 					   .code = &ret->code,
 					   .nr_code = 1,

@@ -390,14 +390,6 @@ is_good_enough(const struct guess *g, const struct heap_options *opt)
 	return g->nr_tries >= EXACT_TRIES || g->stopped_ns > opt->max_stop_ns;
 }
 
-static void
-let_run(const struct guess *g)
-{
-	const uint64_t ns = PAUSE_TIMES * g->last_stop_ns;
-
-	os_sleep_ns(ns > EXACT_PAUSE_NS ? ns : EXACT_PAUSE_NS);
-}
-
 /*
  * Find the bytes in use before.  Without HAS_ALL_CALLS the counters, too, will be wrong by any
  * number.
@@ -415,11 +407,14 @@ find_before(struct host *s, uint64_t max_stop_ns, bool has_all_calls, struct err
 	struct wire_segment *segment;
 
 	for (;;) {
+		uint64_t ns;
+
 		if (guess_again(&g, &moment, &opt, e) < 0)
 			return -1;
 		if (is_good_enough(&g, &opt))
 			break;
-		let_run(&g);
+		ns = PAUSE_TIMES * g.last_stop_ns;
+		os_sleep_ns(ns > EXACT_PAUSE_NS ? ns : EXACT_PAUSE_NS);
 	}
 	segment = s->agent.segment;
 	segment->before_bytes = g.before.bytes;

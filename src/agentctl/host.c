@@ -421,24 +421,6 @@ host_load(struct host *s, const struct inject_options *opt, const char *agent,
 	return 0;
 }
 
-/*
- * Refuse a child that is not followed.  Its counters are its parent's, and it must not write to
- * them.
- */
-static int
-refuse_silent(const struct target *t, bool is_forked, struct err *e)
-{
-	if (!is_forked)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"the agent in %d (%s) has no counters: it could not make the memory for them when it was loaded",
-			t->pid, t->comm);
-	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) was forked from a process that the agent counts in, and has no counters of its own",
-		t->pid, t->comm);
-	return err_hint(e,
-		"Begin with its parent stopped counting, or start the program with 'memdiag run --follow-children'");
-}
-
 int
 host_bring_agent(struct host *s, const struct inject_options *opt, const char *agent,
 	struct host_arrival *ret, struct err *e)
@@ -446,7 +428,16 @@ host_bring_agent(struct host *s, const struct inject_options *opt, const char *a
 	*ret = (struct host_arrival){ 0 };
 	if (!s->agent.object_at.v && host_load(s, opt, agent, ret, e) < 0)
 		return -1;
-	if (!s->agent.segment || s->agent.is_parents)
-		return refuse_silent(s->target, s->agent.is_parents, e);
+	if (!s->agent.segment || s->agent.is_parents) {
+		if (!s->agent.is_parents)
+			return err_set_kind(e, ERR_UNSUPPORTED, 0,
+				"the agent in %d (%s) has no counters: it could not make the memory for them when it was loaded",
+				s->target->pid, s->target->comm);
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) was forked from a process that the agent counts in, and has no counters of its own",
+			s->target->pid, s->target->comm);
+		return err_hint(e,
+			"Begin with its parent stopped counting, or start the program with 'memdiag run --follow-children'");
+	}
 	return 0;
 }

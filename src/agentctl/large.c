@@ -148,16 +148,6 @@ find_by_pages(struct large_search *s, struct large_mapping *m, const char *first
 		find_in_page(s, m, page, next.v - m->start.v);
 }
 
-/*
- * Find the second header.  If the mapping was resized later, only the second header has its size.
- */
-static void
-find_second(struct large_search *s, struct large_mapping *m, const char *first)
-{
-	if (!find_by_alignment(s, m, first))
-		find_by_pages(s, m, first);
-}
-
 /* Handle the pages of a run that begin one of malloc's mappings. */
 static int
 see_run(const struct os_page_run *run, void *arg)
@@ -176,8 +166,14 @@ see_run(const struct os_page_run *run, void *arg)
 		m.bytes = mmapped_chunk_bytes(first, 0, s->word_bytes);
 		if (m.bytes && os_read(s->target, at, first, sizeof first, &e) < 0)
 			return 1;
-		if (m.bytes)
-			find_second(s, &m, first);
+		if (m.bytes) {
+			/*
+			 * Find the second header.  If the mapping was resized later, only the
+			 * second header has its size.
+			 */
+			if (!find_by_alignment(s, &m, first))
+				find_by_pages(s, &m, first);
+		}
 		if (!m.bytes || m.bytes > m.most) {
 			at = raddr_add(at, PAGE_BYTES);
 			continue;

@@ -192,16 +192,6 @@ sampler_job_refuse_other(const struct host *s, enum wire_capture capture, struct
 		now == WIRE_NOTE_ALL ? "record" : "profile", s->target->pid);
 }
 
-/* Refuse a record: it identifies each block by the place of glibc's chunk. */
-static int
-refuse_record(const struct host *s, struct err *e)
-{
-	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"%d (%s) uses %s, and record is for glibc's malloc alone", s->target->pid,
-		s->target->comm, s->other.inject.name);
-	return err_hint(e, "'memdiag profile --rate 1 --sampler=agent' notes each block, too");
-}
-
 static int
 sampler_job_begin(struct host *s, const struct inject_options *opt,
 	const struct sampler_wanted *wanted, struct sampler_job *p, int *ret_fd, struct err *e)
@@ -242,8 +232,13 @@ sampler_job_start(const struct target *t, const struct inject_options *opt,
 		(!host_is_preloaded(&s) && hook_check(t, e) < 0) ||
 		(!host_noting(&s) && sampler_job_bound(t, &bounded, ret, e) < 0))
 		return -1;
-	if (s.is_other && wanted->capture == WIRE_RECORD)
-		return refuse_record(&s, e);
+	if (s.is_other && wanted->capture == WIRE_RECORD) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) uses %s, and record is for glibc's malloc alone", s.target->pid,
+			s.target->comm, s.other.inject.name);
+		return err_hint(
+			e, "'memdiag profile --rate 1 --sampler=agent' notes each block, too");
+	}
 	if (host_bring_agent(&s, opt, agent, &arrival, e) < 0)
 		return -1;
 	ret->is_new = arrival.is_new;

@@ -158,14 +158,14 @@ sites_read_target(struct sites_copy *c, const struct target *t, raddr at, struct
 int
 sites_read_process(struct sites_copy *c, const struct process *p, struct err *e)
 {
-	auto_agent_segment struct agent_segment counter = { 0 };
+	auto_agent_segment struct agent_segment agent = { 0 };
 	const struct target *t = p->target;
 
 	*c = (struct sites_copy){ .nr_nodes = 0 };
-	if (agent_segment_read(&counter, p, e) < 0)
+	if (agent_segment_read(&agent, p, e) < 0)
 		return -1;
-	if (counter.sites_at.v && !counter.is_parents)
-		return sites_read_target(c, t, counter.sites_at, e);
+	if (agent.sites_at.v && !agent.is_parents)
+		return sites_read_target(c, t, agent.sites_at, e);
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) has no profile", t->pid, t->comm);
 	return err_hint(e, "'memdiag profile start -p %d' begins one", t->pid);
 }

@@ -38,22 +38,6 @@ enum {
 	NR_TYPES,
 };
 
-static int
-collect_add_types(struct profile *p, struct err *e)
-{
-	return profile_add_usual_types(p, e) < 0 ||
-			profile_add_type(p, "peak_objects", "count", e) < 0 ||
-			profile_add_type(p, "peak_space", "bytes", e) < 0 ||
-			profile_add_type(p, "temporary_objects", "count", e) < 0 ||
-			profile_add_type(p, "temporary_space", "bytes", e) < 0 ||
-			profile_add_type(p, "mapped_objects", "count", e) < 0 ||
-			profile_add_type(p, "mapped_space", "bytes", e) < 0 ||
-			profile_add_type(p, "mapped_alloc_objects", "count", e) < 0 ||
-			profile_add_type(p, "mapped_alloc_space", "bytes", e) < 0
-		? -1
-		: 0;
-}
-
 static void
 collect_set(int64_t *values, int type, struct wire_amount a)
 {
@@ -363,7 +347,15 @@ profile_collect_stacks(struct profile **ret, const struct sites_copy *sites,
 
 	if (!p)
 		return err_set(e, ENOMEM, "cannot make a profile");
-	if (collect_add_types(p, e) < 0)
+	if (profile_add_usual_types(p, e) < 0 ||
+		profile_add_type(p, "peak_objects", "count", e) < 0 ||
+		profile_add_type(p, "peak_space", "bytes", e) < 0 ||
+		profile_add_type(p, "temporary_objects", "count", e) < 0 ||
+		profile_add_type(p, "temporary_space", "bytes", e) < 0 ||
+		profile_add_type(p, "mapped_objects", "count", e) < 0 ||
+		profile_add_type(p, "mapped_space", "bytes", e) < 0 ||
+		profile_add_type(p, "mapped_alloc_objects", "count", e) < 0 ||
+		profile_add_type(p, "mapped_alloc_space", "bytes", e) < 0)
 		return -1;
 	for (uint32_t i = 1; i < sites->nr_sites; i++)
 		if (collect_add_site(&c, i, e) < 0)

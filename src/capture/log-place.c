@@ -22,7 +22,7 @@ log_place_refuse(const struct target *t, const char *what, struct err *e)
 
 /* Check that the directory can be read. */
 static int
-check_directory(const struct logged *l, const struct target *t, struct err *e)
+check_directory(const struct log_state *l, const struct target *t, struct err *e)
 {
 	const struct wire_log_writer *w = &l->said;
 	char shown[sizeof w->dir + 1];
@@ -38,16 +38,16 @@ check_directory(const struct logged *l, const struct target *t, struct err *e)
 }
 
 int
-log_place_find(struct logged *ret, const struct target *t, struct err *e)
+log_place_find(struct log_state *ret, const struct target *t, struct err *e)
 {
 	auto_process struct process p = { .target = t };
-	auto_agent_segment struct agent_segment counter = { 0 };
+	auto_agent_segment struct agent_segment agent = { 0 };
 
-	if (process_read(&p, t, e) < 0 || agent_segment_read(&counter, &p, e) < 0)
+	if (process_read(&p, t, e) < 0 || agent_segment_read(&agent, &p, e) < 0)
 		return -1;
-	if (!counter.sites_at.v || counter.is_parents)
+	if (!agent.sites_at.v || agent.is_parents)
 		return log_place_refuse(t, "has not been recorded, so it has no log", e);
-	log_record_look(t, counter.sites_at, ret);
+	log_record_look(t, agent.sites_at, ret);
 	if (!ret->is_there)
 		return log_place_refuse(t,
 			"has no log: its record is in memory, or what was noted last is a profile",

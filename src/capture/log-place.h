@@ -2,7 +2,7 @@
 #ifndef MEMDIAG_CAPTURE_LOG_PLACE_H
 #define MEMDIAG_CAPTURE_LOG_PLACE_H
 
-#include "capture/captured.h"
+#include "capture/capture.h"
 
 struct target;
 
@@ -12,6 +12,6 @@ struct target;
  * record, or one without a log (ERR_UNSUPPORTED); the directory was removed, is in another mount
  * namespace, or belongs to another user (ERR_PERMISSION).
  */
-int log_place_find(struct logged *ret, const struct target *t, struct err *e);
+int log_place_find(struct log_state *ret, const struct target *t, struct err *e);
 
 #endif

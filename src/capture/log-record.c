@@ -34,14 +34,14 @@
 /* A record with a log, and its writer. */
 struct log_record_job {
 	struct target *t;
-	const struct profile_options *opt;
-	struct profiled *ret;
+	const struct capture_options *opt;
+	struct capture_result *ret;
 	char dir[PATH_MAX];
 	int claim_fd; /* keeps other memdiags from writing */
 	int fd;	      /* contains the sites and the log */
 	struct log_session *session;
 	struct os_stat stat; /* state at the beginning */
-	enum profile_wait wait;
+	enum capture_wait wait;
 	bool has_become; /* executed another program */
 };
 
@@ -60,7 +60,7 @@ job_release(struct log_record_job *j)
 #define DEFAULT_FILES 10
 
 static uint32_t
-nr_files(const struct profile_options *opt)
+nr_files(const struct capture_options *opt)
 {
 	return opt->files ? opt->files : DEFAULT_FILES;
 }
@@ -150,12 +150,12 @@ name_dir(struct wire_log_writer *w, const char *dir)
 }
 
 void
-log_record_keep_sum(
-	const struct log_session *session, const char *dir, uint32_t max_files, struct logged *ret)
+log_record_keep_sum(const struct log_session *session, const char *dir, uint32_t max_files,
+	struct log_state *ret)
 {
 	const struct log_session_sum sum = log_session_sum(session);
 
-	*ret = (struct logged){ .is_there = true };
+	*ret = (struct log_state){ .is_there = true };
 	ret->said = (struct wire_log_writer){
 		.pid = (uint32_t)getpid(),
 		.max_files = max_files ? max_files : DEFAULT_FILES,
@@ -192,7 +192,7 @@ has_become_other(const struct log_record_job *j)
 			!log_session_nr_leaving(j->session)))
 		return false;
 	return target_is_alive(j->t) && process_read(&now, j->t, &ignored) == 0 &&
-		!profile_maps_file(&now, j->fd);
+		!capture_maps_file(&now, j->fd);
 }
 
 /* Write until the record should end.  0, or -1 with E: the log can no longer be read. */
@@ -202,11 +202,11 @@ write_rounds(struct log_record_job *j, uint64_t ns, struct err *e)
 	const uint64_t end_ns = os_now_ns() + ns;
 
 	do {
-		j->wait = profile_wait(j->t, LOG_ROUND_NS);
+		j->wait = capture_wait(j->t, LOG_ROUND_NS);
 		if (log_session_round(j->session, false, e) < 0)
 			return -1;
 		j->has_become = has_become_other(j);
-	} while (j->wait == PROFILE_WAIT_OVER && !j->has_become &&
+	} while (j->wait == CAPTURE_WAIT_OVER && !j->has_become &&
 		!log_session_is_over(j->session) && os_now_ns() < end_ns);
 	return 0;
 }
@@ -280,8 +280,8 @@ log_record_write_all(struct log_record_job *j, struct err *e)
 }
 
 int
-log_record_once(
-	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+log_record_once(struct target *t, const struct capture_options *opt, struct capture_result *ret,
+	struct err *e)
 {
 	auto_job struct log_record_job j = {
 		.t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1
@@ -290,7 +290,7 @@ log_record_once(
 	struct sampler_job ended;
 	struct err ignored;
 
-	profile_hold_signals();
+	capture_hold_signals();
 	if (log_record_begin(&j, e) < 0)
 		return -1;
 	if (open_session(&j, e) < 0) {
@@ -343,8 +343,8 @@ write_in_background(void *arg, int ready)
 }
 
 int
-log_record_start(
-	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+log_record_start(struct target *t, const struct capture_options *opt, struct capture_result *ret,
+	struct err *e)
 {
 	auto_job struct log_record_job j = {
 		.t = t, .opt = opt, .ret = ret, .claim_fd = -1, .fd = -1
@@ -353,14 +353,14 @@ log_record_start(
 	struct err ignored;
 	pid_t writer;
 
-	profile_hold_signals();
+	capture_hold_signals();
 	if (log_record_begin(&j, e) < 0)
 		return -1;
 	if (os_background(write_in_background, &j, &writer, e) < 0) {
 		end_record(&j, &ended, &ignored);
 		return -1;
 	}
-	ret->log = (struct logged){ .is_there = true, .is_open = true, .is_written = true };
+	ret->log = (struct log_state){ .is_there = true, .is_open = true, .is_written = true };
 	ret->log.said.pid = (uint32_t)writer;
 	ret->log.said.max_files = nr_files(opt);
 	name_dir(&ret->log.said, j.dir);
@@ -377,15 +377,6 @@ log_record_source_of(const struct target *t, const struct sites_copy *c)
 	};
 }
 
-static void
-note_round(struct logged *l)
-{
-	const uint64_t now_ns = os_now_ns();
-
-	l->has_rounds = l->said.round_ns && l->said.round_ns <= now_ns;
-	l->round_age_ns = l->has_rounds ? now_ns - l->said.round_ns : 0;
-}
-
 /* A writer makes a round each LOG_ROUND_NS, unless the machine is very busy. */
 #define STALE_NS UINT64_C(2000000000)
 
@@ -394,28 +385,31 @@ note_round(struct logged *l)
  * claim, and only a process's user may query it.
  */
 static bool
-log_record_goes_on(const struct logged *l)
+log_record_goes_on(const struct log_state *l)
 {
 	return l->has_rounds && l->round_age_ns < STALE_NS && !l->said.has_ended &&
 		l->said.pid <= INT32_MAX && os_life_start((pid_t)l->said.pid);
 }
 
 void
-log_record_look(const struct target *t, raddr sites_at, struct logged *ret)
+log_record_look(const struct target *t, raddr sites_at, struct log_state *ret)
 {
 	const struct log_source s = { .target = t, .at = sites_at, .fd = -1 };
 	struct wire_log l;
 	struct err ignored;
+	uint64_t now_ns;
 
 	/* Before the head: a writer that is ended closes the log first. */
-	*ret = (struct logged){ .is_written = target_log_is_claimed(t) };
+	*ret = (struct log_state){ .is_written = target_log_is_claimed(t) };
 	/* Without a writer the record has room for a log, but no log. */
 	if (log_head_read(&l, &s, &ignored) < 0 || !l.writer.pid)
 		return;
 	ret->is_there = true;
 	ret->is_open = l.is_open;
 	ret->said = l.writer;
-	note_round(ret);
+	now_ns = os_now_ns();
+	ret->has_rounds = ret->said.round_ns && ret->said.round_ns <= now_ns;
+	ret->round_age_ns = ret->has_rounds ? now_ns - ret->said.round_ns : 0;
 	ret->is_written |= log_record_goes_on(ret);
 	ret->nr_dropped = l.nr_dropped;
 	ret->dropped_bytes = l.dropped_bytes;
@@ -425,7 +419,7 @@ log_record_look(const struct target *t, raddr sites_at, struct logged *ret)
 
 /* Return how many events of C are neither in files nor counted otherwise. */
 static uint64_t
-nr_missing(const struct sites_copy *c, const struct logged *l)
+nr_missing(const struct sites_copy *c, const struct log_state *l)
 {
 	const struct sites_sum sum = sites_add_up(c);
 	const struct wire_log_writer *w = &l->said;
@@ -440,7 +434,7 @@ nr_missing(const struct sites_copy *c, const struct logged *l)
 
 int
 log_record_stop(const struct target *t, const struct sites_copy *c,
-	const struct profile_options *opt, struct logged *ret, struct err *e)
+	const struct capture_options *opt, struct log_state *ret, struct err *e)
 {
 	const uint64_t end_ns = os_now_ns() + opt->ui.timeout_ns / 2;
 	const struct log_source s = log_record_source_of(t, c);
@@ -463,7 +457,7 @@ log_record_stop(const struct target *t, const struct sites_copy *c,
 
 int
 log_record_set_files(const struct target *t, const struct sites_copy *c,
-	const struct profile_options *opt, struct err *e)
+	const struct capture_options *opt, struct err *e)
 {
 	const struct log_source s = log_record_source_of(t, c);
 

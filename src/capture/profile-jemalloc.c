@@ -1,8 +1,12 @@
 /* 'memdiag profile' of a process whose malloc is jemalloc's, by jemalloc's own profiler. */
 #include <config.h>
 
+#include "capture/profile-jemalloc.h"
+
+#include <errno.h>
+#include <unistd.h>
+
 #include "base/cleanup.h"
-#include "capture/options.h"
 #include "capture/profile-file.h"
 #include "capture/wait.h"
 #include "jemalloc/jemalloc.h"
@@ -16,12 +20,9 @@
 #include "ui/progress.h"
 #include "ui/ui.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 static int
 profile_jemalloc_check_options(
-	const struct profile_options *opt, uint64_t *ret_lg_period, struct err *e)
+	const struct capture_options *opt, uint64_t *ret_lg_period, struct err *e)
 {
 	*ret_lg_period = JEMALLOC_UNKNOWN;
 	if (opt->symbols_inside)
@@ -36,7 +37,7 @@ profile_jemalloc_check_options(
 	if (opt->at_exit || opt->triggers.is_any)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"jemalloc writes files by itself, if the program was started so: MALLOC_CONF=prof:true with prof_final:true, prof_gdump:true or lg_prof_interval:N");
-	return opt->has_period ? profile_other_rate(opt->period_bytes, ret_lg_period, e) : 0;
+	return opt->has_period ? jemalloc_process_rate(opt->period_bytes, ret_lg_period, e) : 0;
 }
 
 static int
@@ -54,8 +55,8 @@ profile_jemalloc_copy(int from, FILE *to, struct err *e)
 }
 
 static int
-profile_jemalloc_dump(struct profile_other *p, const struct profile_options *opt,
-	enum profile_kind kind, struct profiled *ret, struct err *e)
+profile_jemalloc_dump(struct jemalloc_process *p, const struct capture_options *opt,
+	enum profile_kind kind, struct capture_result *ret, struct err *e)
 {
 	const struct profile_file file = {
 		.prefix = opt->prefix, .pid = opt->ui.pid, .kind = kind
@@ -79,8 +80,8 @@ profile_jemalloc_dump(struct profile_other *p, const struct profile_options *opt
 }
 
 static int
-do_it(struct profile_other *p, const struct profile_options *opt, enum jemalloc_prof_verb verb,
-	uint64_t lg_period, struct profiled *ret, struct err *e)
+do_it(struct jemalloc_process *p, const struct capture_options *opt, enum jemalloc_prof_verb verb,
+	uint64_t lg_period, struct capture_result *ret, struct err *e)
 {
 	if (jemalloc_prof_do(&p->jemalloc, p->inject, &opt->inject, verb, lg_period, &ret->prof,
 		    &ret->job.borrowed, e) < 0)
@@ -92,8 +93,8 @@ do_it(struct profile_other *p, const struct profile_options *opt, enum jemalloc_
 }
 
 static int
-profile_jemalloc_stop(struct profile_other *p, const struct profile_options *opt,
-	struct profiled *ret, struct err *e)
+profile_jemalloc_stop(struct jemalloc_process *p, const struct capture_options *opt,
+	struct capture_result *ret, struct err *e)
 {
 	if (do_it(p, opt, JEMALLOC_PROF_STOP, JEMALLOC_UNKNOWN, ret, e) < 0)
 		return -1;
@@ -103,14 +104,14 @@ profile_jemalloc_stop(struct profile_other *p, const struct profile_options *opt
 
 /* Stop, and write the profile.  It is only in the process, and lost if the process has ended. */
 static int
-stop_later(const struct target *t, const struct profile_options *opt, struct profiled *ret,
+stop_later(const struct target *t, const struct capture_options *opt, struct capture_result *ret,
 	struct err *e)
 {
-	auto_profile_other struct profile_other now = { .inject = NULL };
+	auto_jemalloc_process struct jemalloc_process now = { .inject = NULL };
 	struct err why;
 
 	if (ui_claim(t, &opt->ui, &why) == 0 &&
-		profile_other_open(&now, t, opt->malloc, &why) > 0 &&
+		jemalloc_process_open(&now, t, opt->malloc, &why) > 0 &&
 		profile_jemalloc_stop(&now, opt, ret, &why) == 0) {
 		if (!ret->job.was_so)
 			return 0;
@@ -127,12 +128,13 @@ stop_later(const struct target *t, const struct profile_options *opt, struct pro
 }
 
 static int
-profile_jemalloc_run_once(struct target *t, struct profile_other *p,
-	const struct profile_options *opt, uint64_t lg_period, struct profiled *ret, struct err *e)
+profile_jemalloc_run_once(struct target *t, struct jemalloc_process *p,
+	const struct capture_options *opt, uint64_t lg_period, struct capture_result *ret,
+	struct err *e)
 {
 	auto_progress struct ui_progress *progress = NULL;
 
-	profile_hold_signals();
+	capture_hold_signals();
 	if (do_it(p, opt, JEMALLOC_PROF_START, lg_period, ret, e) < 0)
 		return -1;
 	ret->job.was_so = ret->prof.is_active;
@@ -140,15 +142,15 @@ profile_jemalloc_run_once(struct target *t, struct profile_other *p,
 	if (ret->job.was_so)
 		return 0;
 	progress = ui_progress_begin(&opt->ui, "jemalloc takes samples");
-	ret->wait = profile_wait(t, opt->seconds_ns);
+	ret->wait = capture_wait(t, opt->seconds_ns);
 	ui_progress_end(take_ptr(&progress));
 	deadline_set(2 * opt->ui.timeout_ns + 1000000000);
 	return stop_later(t, opt, ret, e);
 }
 
 int
-profile_jemalloc(struct target *t, struct profile_other *p, const struct profile_options *opt,
-	struct profiled *ret, struct err *e)
+profile_jemalloc(struct target *t, struct jemalloc_process *p, const struct capture_options *opt,
+	struct capture_result *ret, struct err *e)
 {
 	uint64_t lg_period;
 
@@ -156,20 +158,20 @@ profile_jemalloc(struct target *t, struct profile_other *p, const struct profile
 	if (profile_jemalloc_check_options(opt, &lg_period, e) < 0 || ui_claim(t, &opt->ui, e) < 0)
 		return -1;
 	switch (opt->verb) {
-	case PROFILE_ONE_SHOT:
+	case CAPTURE_ONE_SHOT:
 		return profile_jemalloc_run_once(t, p, opt, lg_period, ret, e);
-	case PROFILE_START:
+	case CAPTURE_START:
 		if (do_it(p, opt, JEMALLOC_PROF_START, lg_period, ret, e) < 0)
 			return -1;
 		ret->job.was_so = ret->prof.is_active;
 		return 0;
-	case PROFILE_STOP:
+	case CAPTURE_STOP:
 		return profile_jemalloc_stop(p, opt, ret, e);
-	case PROFILE_DUMP:
+	case CAPTURE_DUMP:
 		if (do_it(p, opt, JEMALLOC_PROF_CHECK, JEMALLOC_UNKNOWN, ret, e) < 0)
 			return -1;
 		return profile_jemalloc_dump(p, opt, PROFILE_BY_HAND, ret, e);
-	case PROFILE_STATUS:
+	case CAPTURE_STATUS:
 		if (do_it(p, opt, JEMALLOC_PROF_READ, JEMALLOC_UNKNOWN, ret, e) < 0)
 			return -1;
 		ret->is_sampling = ret->prof.is_active;

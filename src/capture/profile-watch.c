@@ -45,18 +45,6 @@ profile_watch_write_file(struct profile_watch *w, enum wire_trigger what,
 	return 0;
 }
 
-static int
-write_files(struct profile_watch *w, uint32_t asked, const struct sites_copy *c,
-	const struct process *p, struct err *e)
-{
-	int failed = 0;
-
-	for (unsigned int what = 0; what < WIRE_NR_TRIGGERS; what++)
-		if (asked & UINT32_C(1) << what)
-			failed |= profile_watch_write_file(w, (enum wire_trigger)what, c, p, e);
-	return failed;
-}
-
 /* ---- large calls ---- */
 
 /* Return whether to print the stack that ends at NODE: it was not printed before. */
@@ -123,6 +111,7 @@ profile_watch_look(struct profile_watch *w, const struct process *p, struct err 
 	const uint32_t asked = __atomic_exchange_n(&t->asked, 0, __ATOMIC_ACQUIRE);
 	const uint32_t nr_large = __atomic_load_n(&t->nr_large, __ATOMIC_ACQUIRE);
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
+	int failed = 0;
 
 	if (!asked && nr_large == w->nr_large)
 		return 0;
@@ -130,5 +119,8 @@ profile_watch_look(struct profile_watch *w, const struct process *p, struct err 
 		return -1;
 	if (nr_large != w->nr_large)
 		print_larges(w, &c, p);
-	return write_files(w, asked, &c, p, e);
+	for (unsigned int what = 0; what < WIRE_NR_TRIGGERS; what++)
+		if (asked & UINT32_C(1) << what)
+			failed |= profile_watch_write_file(w, (enum wire_trigger)what, &c, p, e);
+	return failed;
 }

@@ -148,7 +148,7 @@ stacks_add_thread(struct stacks_reading *r, struct err *e)
 	if (!th)
 		return stacks_no_memory(e);
 	os_thread_comm(r->process->target, r->tid, comm);
-	if (stacks_add_walked(r->stacks->p, &r->stacks->marks, r->stack, &sample.stack, e) < 0 ||
+	if (stacks_add_walk(r->stacks->p, &r->stacks->marks, r->stack, &sample.stack, e) < 0 ||
 		profile_thread(r->stacks->p, r->tid, comm, &sample.thread_1, e) < 0)
 		return -1;
 	*th = (struct stacks_thread){ r->tid, sample.stack, sample.thread_1,

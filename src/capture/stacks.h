@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "capture/walked.h"
+#include "capture/stack-walks.h"
 #include "glibc/process.h"
 #include "profile/profile.h"
 

@@ -191,18 +191,16 @@ top_fill(struct profile_top *t, const struct sites_copy *c, const struct process
 int
 profile_top_read(struct profile_top *t, const struct process *p, struct err *e)
 {
-	auto_agent_segment struct agent_segment counter = { 0 };
+	auto_agent_segment struct agent_segment agent = { 0 };
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
 
 	*t = (struct profile_top){ .is_sampling = false };
-	if (agent_segment_read(&counter, p, e) < 0)
+	if (agent_segment_read(&agent, p, e) < 0)
 		return -1;
-	if (!counter.sites_at.v || counter.is_parents || !counter.segment ||
-		!counter.segment->noting)
+	if (!agent.sites_at.v || agent.is_parents || !agent.segment || !agent.segment->noting)
 		return 0;
 	t->is_sampling = true;
-	if (sites_read_target(&c, p->target, counter.sites_at, e) == 0 &&
-		top_fill(t, &c, p, e) == 0)
+	if (sites_read_target(&c, p->target, agent.sites_at, e) == 0 && top_fill(t, &c, p, e) == 0)
 		return 0;
 	profile_top_release(t);
 	return -1;

@@ -34,7 +34,7 @@ held_signals(sigset_t *ret)
 }
 
 void
-profile_hold_signals(void)
+capture_hold_signals(void)
 {
 	sigset_t set;
 
@@ -43,7 +43,7 @@ profile_hold_signals(void)
 }
 
 void
-profile_release_signals(void)
+capture_release_signals(void)
 {
 	sigset_t set;
 
@@ -55,7 +55,7 @@ static bool (*program_runs)(void *arg);
 static void *program_arg;
 
 void
-profile_leave_signals(bool (*runs)(void *arg), void *arg)
+capture_leave_signals(bool (*runs)(void *arg), void *arg)
 {
 	program_runs = runs;
 	program_arg = arg;
@@ -71,8 +71,8 @@ is_asked(const sigset_t *set, const struct timespec *some)
 	return false;
 }
 
-enum profile_wait
-profile_wait(struct target *t, uint64_t ns)
+enum capture_wait
+capture_wait(struct target *t, uint64_t ns)
 {
 	const uint64_t end_ns = os_now_ns() + ns;
 	sigset_t set;
@@ -85,11 +85,11 @@ profile_wait(struct target *t, uint64_t ns)
 										   : LOOK_NS) };
 
 		if (t && !target_renew(t))
-			return PROFILE_WAIT_ENDED;
+			return CAPTURE_WAIT_ENDED;
 		if (is_asked(&set, &some))
-			return PROFILE_WAIT_ASKED;
+			return CAPTURE_WAIT_ASKED;
 		if (!left_ns)
-			return PROFILE_WAIT_OVER;
+			return CAPTURE_WAIT_OVER;
 	}
 }
 
@@ -103,13 +103,13 @@ wait_for_room(FILE *f)
 	struct pollfd p = { .fd = fileno(f), .events = POLLOUT };
 
 	while (poll(&p, 1, ROOM_MS) <= 0)
-		if (profile_wait(NULL, 0) == PROFILE_WAIT_ASKED)
+		if (capture_wait(NULL, 0) == CAPTURE_WAIT_ASKED)
 			return false;
 	return true;
 }
 
 size_t
-profile_write(FILE *f, const char *text, size_t len)
+capture_write(FILE *f, const char *text, size_t len)
 {
 	size_t done = 0;
 
@@ -126,7 +126,7 @@ profile_write(FILE *f, const char *text, size_t len)
 }
 
 bool
-profile_has_reader(FILE *f)
+capture_has_reader(FILE *f)
 {
 	struct pollfd p = { .fd = fileno(f) };
 
@@ -134,7 +134,7 @@ profile_has_reader(FILE *f)
 }
 
 bool
-profile_maps_file(const struct process *p, int fd)
+capture_maps_file(const struct process *p, int fd)
 {
 	struct stat st;
 

@@ -22,7 +22,7 @@
 #include "ui/processes.h"
 #include "ui/progress.h"
 #include "ui/ui.h"
-#include "view/counting.h"
+#include "view/count.h"
 
 struct count_options {
 	struct ui_options ui;
@@ -120,8 +120,8 @@ cmd_count_run(int argc, char **argv, struct err *e)
 	target_unclaim(&t);
 	ui_progress_end(take_ptr(&progress));
 	if (!opt.ui.json)
-		counting_show_text(&out, &opt.ui, &t, &c, opt.is_stop);
-	else if (counting_show_json(&out, &t, &c, opt.is_stop, e) < 0)
+		count_show_text(&out, &opt.ui, &t, &c, opt.is_stop);
+	else if (count_show_json(&out, &t, &c, opt.is_stop, e) < 0)
 		return -1;
 	if (ui_output_close(&out, e) < 0)
 		return -1;

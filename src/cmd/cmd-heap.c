@@ -1,8 +1,8 @@
 #include <config.h>
 
 #include "base/cleanup.h"
+#include "cmd/batch.h"
 #include "cmd/command.h"
-#include "cmd/several.h"
 #include "diagnose/heap.h"
 #include "heap/heap.h"
 #include "os/os.h"
@@ -131,15 +131,15 @@ cmd_heap_print(const struct heap_answer *s, const struct cmd_heap_options *o, st
 
 /* ---- several processes ---- */
 
-static const struct several_column columns[] = {
-	{ "RSS", "process.rss_bytes", "rss_bytes", SEVERAL_BYTES },
-	{ "RESIDENT", "data.totals.resident_bytes", "resident_bytes", SEVERAL_BYTES },
-	{ "IN USE", "data.totals.in_use_bytes", "in_use_bytes", SEVERAL_BYTES },
-	{ "CACHED", "data.totals.cached_bytes", "cached_bytes", SEVERAL_BYTES },
-	{ "FREE", "data.totals.free_bytes", "free_bytes", SEVERAL_BYTES },
-	{ "TRIMMABLE", "data.totals.pages.trimmable_bytes", "trimmable_bytes", SEVERAL_BYTES },
-	{ "LARGE", "data.mmapped.bytes", "mmapped_bytes", SEVERAL_BYTES },
-	{ "ARENAS", "data.arena_count", "arena_count", SEVERAL_COUNT },
+static const struct batch_column columns[] = {
+	{ "RSS", "process.rss_bytes", "rss_bytes", BATCH_BYTES },
+	{ "RESIDENT", "data.totals.resident_bytes", "resident_bytes", BATCH_BYTES },
+	{ "IN USE", "data.totals.in_use_bytes", "in_use_bytes", BATCH_BYTES },
+	{ "CACHED", "data.totals.cached_bytes", "cached_bytes", BATCH_BYTES },
+	{ "FREE", "data.totals.free_bytes", "free_bytes", BATCH_BYTES },
+	{ "TRIMMABLE", "data.totals.pages.trimmable_bytes", "trimmable_bytes", BATCH_BYTES },
+	{ "LARGE", "data.mmapped.bytes", "mmapped_bytes", BATCH_BYTES },
+	{ "ARENAS", "data.arena_count", "arena_count", BATCH_COUNT },
 	{ 0 },
 };
 
@@ -156,15 +156,6 @@ heap_of_one(pid_t pid, void *arg, struct err *e)
 		return NULL;
 	report = heap_report_of(&s, o.views, o.limit);
 	return heap_to_json(&report, e);
-}
-
-static int
-cmd_heap_run_several(struct cmd_heap_options *o, struct err *e)
-{
-	const struct several what = { "heap", "reading the heaps", columns, o->limit, heap_of_one,
-		o };
-
-	return several_run(&what, &o->ask.ui, e);
 }
 
 /* ---- the command ---- */
@@ -185,8 +176,12 @@ cmd_heap_run(int argc, char **argv, struct err *e)
 	deadline_set(o.ask.ui.timeout_ns);
 	if (o.ask.core)
 		limits_set_memory(&o.ask.ui);
-	if (ui_is_several(&o.ask.ui))
-		return cmd_heap_run_several(&o, e);
+	if (ui_is_several(&o.ask.ui)) {
+		const struct batch what = { "heap", "reading the heaps", columns, o.limit,
+			heap_of_one, &o };
+
+		return batch_run(&what, &o.ask.ui, e);
+	}
 	progress = ui_progress_begin(&o.ask.ui, "reading the heap");
 	if (ui_find_process(&o.ask.ui, e) < 0 || ui_output_open(&out, &o.ask.ui, e) < 0 ||
 		heap_ask(&s, &o.ask, e) < 0)

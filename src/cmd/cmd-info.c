@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cmd/batch.h"
 #include "cmd/borrow.h"
 #include "cmd/command.h"
 #include "cmd/from-file.h"
-#include "cmd/several.h"
 #include "diagnose/info-understand.h"
 #include "diagnose/info.h"
 #include "ui/deadline.h"
@@ -141,19 +141,17 @@ cmd_info_print(const struct info *info, const struct info_options *opt, struct u
 
 /* ---- several processes ---- */
 
-static const struct several_column columns[] = {
-	{ "RSS", "data.totals.rss_bytes", "rss_bytes", SEVERAL_BYTES },
-	{ "SWAP", "data.totals.swap_bytes", "swap_bytes", SEVERAL_BYTES },
-	{ "IN USE", "data.accounting.malloc_in_use.bytes", "malloc_in_use_bytes", SEVERAL_BYTES },
-	{ "FREE", "data.accounting.malloc_free.bytes", "malloc_free_bytes", SEVERAL_BYTES },
-	{ "LARGE", "data.accounting.malloc_mmapped.bytes", "malloc_mmapped_bytes", SEVERAL_BYTES },
-	{ "STACKS", "data.accounting.stacks.bytes", "stacks_bytes", SEVERAL_BYTES },
-	{ "OTHER", "data.accounting.other_anonymous.bytes", "other_anonymous_bytes",
-		SEVERAL_BYTES },
-	{ "FILES", "data.accounting.files.bytes", "files_bytes", SEVERAL_BYTES },
-	{ "SHM", "data.accounting.shared_memory.bytes", "shared_memory_bytes", SEVERAL_BYTES,
-		true },
-	{ "ARENAS", "data.arena_count", "arena_count", SEVERAL_COUNT },
+static const struct batch_column columns[] = {
+	{ "RSS", "data.totals.rss_bytes", "rss_bytes", BATCH_BYTES },
+	{ "SWAP", "data.totals.swap_bytes", "swap_bytes", BATCH_BYTES },
+	{ "IN USE", "data.accounting.malloc_in_use.bytes", "malloc_in_use_bytes", BATCH_BYTES },
+	{ "FREE", "data.accounting.malloc_free.bytes", "malloc_free_bytes", BATCH_BYTES },
+	{ "LARGE", "data.accounting.malloc_mmapped.bytes", "malloc_mmapped_bytes", BATCH_BYTES },
+	{ "STACKS", "data.accounting.stacks.bytes", "stacks_bytes", BATCH_BYTES },
+	{ "OTHER", "data.accounting.other_anonymous.bytes", "other_anonymous_bytes", BATCH_BYTES },
+	{ "FILES", "data.accounting.files.bytes", "files_bytes", BATCH_BYTES },
+	{ "SHM", "data.accounting.shared_memory.bytes", "shared_memory_bytes", BATCH_BYTES, true },
+	{ "ARENAS", "data.arena_count", "arena_count", BATCH_COUNT },
 	{ 0 },
 };
 
@@ -167,15 +165,6 @@ info_of_one(pid_t pid, void *arg, struct err *e)
 	if (info_ask(&info, &opt, e) < 0 || info_understand(&info, &opt, e) < 0)
 		return NULL;
 	return info_to_json(&info, &opt, e);
-}
-
-static int
-cmd_info_run_several(struct info_options *opt, struct err *e)
-{
-	const struct several what = { "info", "asking malloc", columns, opt->max_rows, info_of_one,
-		opt };
-
-	return several_run(&what, &opt->ui, e);
 }
 
 static int
@@ -218,8 +207,12 @@ cmd_info_run(int argc, char **argv, struct err *e)
 		return run_file(&options, e);
 	opt = options.info;
 	borrow_limit(&opt.inject, &opt.ui);
-	if (ui_is_several(&opt.ui))
-		return cmd_info_run_several(&opt, e);
+	if (ui_is_several(&opt.ui)) {
+		const struct batch what = { "info", "asking malloc", columns, opt.max_rows,
+			info_of_one, &opt };
+
+		return batch_run(&what, &opt.ui, e);
+	}
 	progress = ui_progress_begin(&opt.ui, "asking malloc");
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
 		info_ask(&info, &opt, e) < 0)

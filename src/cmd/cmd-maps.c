@@ -14,9 +14,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cmd/batch.h"
 #include "cmd/command.h"
 #include "cmd/from-file.h"
-#include "cmd/several.h"
 #include "glibc/layout.h"
 #include "maps/leaves.h"
 #include "maps/maps.h"
@@ -600,7 +600,7 @@ show_several(const struct cmd_maps_options *o, struct err *e)
 {
 	struct ui_progress *progress = ui_progress_begin(&o->ui, "reading the address spaces");
 	struct cmd_maps_adder a = { .o = o };
-	int failed = several_each(&o->ui.asked, cmd_maps_add_process, &a, &a.warnings, e), status;
+	int failed = batch_each(&o->ui.asked, cmd_maps_add_process, &a, &a.warnings, e), status;
 
 	ui_progress_end(progress);
 	process_sums_sort(&a.sums, o->sort);

@@ -1,24 +1,24 @@
 #include <config.h>
 
-#include "capture/options.h"
+#include "capture/capture.h"
 #include "capture/profile-file.h"
 #include "cmd/borrow.h"
+#include "cmd/capture-work.h"
 #include "cmd/command.h"
-#include "cmd/noting.h"
 #include "cmd/triggers.h"
 #include "ui/options.h"
 #include "ui/ui.h"
 
 /* ---- options ---- */
 
-#define AT(member) UI_AT(struct profile_options, member)
+#define AT(member) UI_AT(struct capture_options, member)
 
 /* By profile_options.by_agent. */
 static const char *const sampler_names[] = { "auto", "agent", NULL };
 
 static const struct ui_option options[] = {
 	{ "rate", 'c', "SIZE", 1, "take one sample for SIZE bytes allocated, on average (512K)",
-		PROFILE_RATE, AT(period_bytes), UI_GIVEN(struct profile_options, has_period) },
+		PROFILE_RATE, AT(period_bytes), UI_GIVEN(struct capture_options, has_period) },
 	{ "sampler", 0, "WHICH", 1,
 		"take the samples of jemalloc by: auto: its own profiler (default); agent", UI_WORD,
 		AT(by_agent), .words = sampler_names, .wrong = "is not a sampler: say " },
@@ -28,24 +28,24 @@ static const struct ui_option options[] = {
 static void
 cmd_profile_check(struct argp_state *state, void *input)
 {
-	const struct profile_options *o = input;
+	const struct capture_options *o = input;
 
-	if (o->has_period && o->verb != PROFILE_ONE_SHOT && o->verb != PROFILE_START)
+	if (o->has_period && o->verb != CAPTURE_ONE_SHOT && o->verb != CAPTURE_START)
 		argp_error(state, "--rate is for a profile that begins");
-	if (o->ui.output && o->verb == PROFILE_START)
+	if (o->ui.output && o->verb == CAPTURE_START)
 		argp_error(
 			state, "start writes no file: say --output with dump, stop or --seconds");
-	if (o->verb != PROFILE_ONE_SHOT && o->triggers.is_any)
+	if (o->verb != CAPTURE_ONE_SHOT && o->triggers.is_any)
 		argp_error(state,
 			"files are written while memdiag waits: add --seconds or --at-exit instead of start or stop");
 }
 
 static const struct ui_child children[] = {
-	{ &noting_syntax, 0 },
-	{ &ui_options_syntax, offsetof(struct profile_options, ui) },
-	{ &borrow_syntax, offsetof(struct profile_options, inject) },
-	{ &triggers_syntax, offsetof(struct profile_options, triggers) },
-	{ &borrow_malloc_syntax, offsetof(struct profile_options, malloc) },
+	{ &capture_work_syntax, 0 },
+	{ &ui_options_syntax, offsetof(struct capture_options, ui) },
+	{ &borrow_syntax, offsetof(struct capture_options, inject) },
+	{ &triggers_syntax, offsetof(struct capture_options, triggers) },
+	{ &borrow_malloc_syntax, offsetof(struct capture_options, malloc) },
 	{ 0 },
 };
 
@@ -72,11 +72,11 @@ static const struct ui_syntax cmd_profile_syntax = {
 static int
 cmd_profile_run(int argc, char **argv, struct err *e)
 {
-	struct profile_options opt = { .capture = WIRE_PROFILE,
+	struct capture_options opt = { .capture = WIRE_PROFILE,
 		.period_bytes = PROFILE_DEFAULT_PERIOD_BYTES };
 
 	ui_parse(&cmd_profile_syntax, argc, argv, &opt);
-	return noting_run(&opt, e);
+	return capture_work_run(&opt, e);
 }
 
 const struct command cmd_profile = {

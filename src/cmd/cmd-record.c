@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "capture/capture.h"
 #include "capture/log-place.h"
-#include "capture/options.h"
 #include "cmd/borrow.h"
+#include "cmd/capture-work.h"
 #include "cmd/command.h"
-#include "cmd/noting.h"
 #include "cmd/overhead.h"
 #include "cmd/record-report.h"
 #include "inject/malloc.h"
@@ -23,7 +23,7 @@
 static void
 cmd_record_set_mode(struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
-	struct profile_options *o = input;
+	struct capture_options *o = input;
 	const struct ui_option *thread = ui_option_find(&borrow_syntax, "--mode");
 	const int word = ui_option_find_word(thread, arg);
 
@@ -45,7 +45,7 @@ static const struct ui_option options[] = {
 	{ "files", 0, "NUMBER", 1,
 		"files of the log that stay, of 100 MB each (10); with status fewer of them, while "
 		"it is written",
-		UI_NUMBER, UI_AT(struct profile_options, files), .least = 1, .most = 1000000,
+		UI_NUMBER, UI_AT(struct capture_options, files), .least = 1, .most = 1000000,
 		.wrong = "is not a number of files" },
 	{ 0 },
 };
@@ -53,25 +53,25 @@ static const struct ui_option options[] = {
 static void
 cmd_record_check(struct argp_state *state, void *input)
 {
-	const struct profile_options *o = input;
-	const bool begins = o->verb == PROFILE_START || o->verb == PROFILE_ONE_SHOT;
+	const struct capture_options *o = input;
+	const bool begins = o->verb == CAPTURE_START || o->verb == CAPTURE_ONE_SHOT;
 
 	if (o->has_mode && !begins)
 		argp_error(state, "--mode is for a record that begins, or for start while it runs");
-	if (o->mode == RECORD_CLOSED && o->verb == PROFILE_ONE_SHOT)
+	if (o->mode == RECORD_CLOSED && o->verb == CAPTURE_ONE_SHOT)
 		argp_error(state, "--mode closed ends a record: say start --mode closed, or stop");
-	if (o->ui.output && o->verb == PROFILE_START && o->mode != RECORD_LOG_FAST)
+	if (o->ui.output && o->verb == CAPTURE_START && o->mode != RECORD_LOG_FAST)
 		argp_error(state,
 			"start writes a file only with --mode log-fast or log-record: say --output with dump, stop or --seconds");
-	if (o->files && o->verb != PROFILE_STATUS && !(begins && o->mode == RECORD_LOG_FAST))
+	if (o->files && o->verb != CAPTURE_STATUS && !(begins && o->mode == RECORD_LOG_FAST))
 		argp_error(state, "--files is for --mode log-fast, and for status");
 }
 
 static const struct ui_child children[] = {
-	{ &noting_syntax, 0 },
-	{ &ui_options_syntax, offsetof(struct profile_options, ui) },
-	{ &borrow_syntax, offsetof(struct profile_options, inject) },
-	{ &overhead_syntax, offsetof(struct profile_options, overhead) },
+	{ &capture_work_syntax, 0 },
+	{ &ui_options_syntax, offsetof(struct capture_options, ui) },
+	{ &borrow_syntax, offsetof(struct capture_options, inject) },
+	{ &overhead_syntax, offsetof(struct capture_options, overhead) },
 	{ 0 },
 };
 
@@ -109,7 +109,7 @@ cmd_record_open_log(
 	struct recording **ret, struct ui_options *ui, char *name, size_t size, struct err *e)
 {
 	auto_target struct target t = TARGET_NONE;
-	struct logged log;
+	struct log_state log;
 	struct recording_log which;
 
 	if ((!ui->pid && ui_find_process(ui, e) < 0) || target_open(&t, ui->pid, e) < 0 ||
@@ -123,7 +123,7 @@ cmd_record_open_log(
 static int
 cmd_record_run(int argc, char **argv, struct err *e)
 {
-	struct profile_options opt = { .capture = WIRE_RECORD };
+	struct capture_options opt = { .capture = WIRE_RECORD };
 	const int report_at = record_report_at(argc, argv);
 
 	if (report_at) {
@@ -132,7 +132,7 @@ cmd_record_run(int argc, char **argv, struct err *e)
 		return record_report_run(argc - 1, argv, cmd_record_open_log, e);
 	}
 	ui_parse(&cmd_record_syntax, argc, argv, &opt);
-	return noting_run(&opt, e);
+	return capture_work_run(&opt, e);
 }
 
 const struct command cmd_record = {

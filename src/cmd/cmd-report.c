@@ -42,14 +42,14 @@ cmd_report_set_process(
 
 #define AT(member) UI_AT(struct report_work, member)
 #define FORMAT(name)                                                                               \
-	UI_FLAG, offsetof(struct report_work, reporting.format),                                   \
+	UI_FLAG, offsetof(struct report_work, io.format),                                          \
 		.words = (const char *const[]){ name, NULL }, .set = report_work_set_format
 
 static const struct ui_option options[] = {
 	{ "file", 'f', "FILE", 1, "the profile; '-' is standard input", UI_FILE,
 		.set = cmd_report_set_file },
 	{ "program", 'p', "BIN", 1, "the program that was profiled, if it is elsewhere now",
-		UI_FILE, AT(reporting.symbols.program) },
+		UI_FILE, AT(io.symbols.program) },
 	{ "pid", 0, "PID", 1,
 		"instead of a file: what was noted so far in the process PID, which is profiled or "
 		"recorded",
@@ -101,7 +101,7 @@ static const struct ui_syntax cmd_report_syntax = {
 static int
 cmd_report_run(int argc, char **argv, struct err *e)
 {
-	struct report_work w = { .reporting = REPORTING_BEGIN };
+	struct report_work w = { .io = PROFILE_IO_BEGIN };
 
 	ui_parse(&cmd_report_syntax, argc, argv, &w);
 	return report_work_run(&w, e);

@@ -8,7 +8,7 @@
 #include "agentctl/launch.h"
 #include "base/cleanup.h"
 #include "cmd/command.h"
-#include "cmd/run-profile.h"
+#include "cmd/run-capture.h"
 #include "os/child.h"
 #include "ui/exit.h"
 #include "ui/json.h"
@@ -30,14 +30,14 @@ struct cmd_run_options {
 	enum wire_account account;
 	uint64_t interval_ns; /* 0: no lines */
 	bool follows;
-	struct run_profile_options profile;
+	struct run_capture_options profile;
 };
 
 /* The program to run. */
 struct cmd_run_work {
 	const struct cmd_run_options *opt;
 	struct launch launch;
-	struct run_profile profile;
+	struct run_capture profile;
 	struct os_end end;
 };
 
@@ -92,7 +92,7 @@ static const struct ui_option options[] = {
 
 static const struct ui_child children[] = {
 	{ &ui_output_syntax, offsetof(struct cmd_run_options, ui) },
-	{ &run_profile_syntax, offsetof(struct cmd_run_options, profile) },
+	{ &run_capture_syntax, offsetof(struct cmd_run_options, profile) },
 	{ 0 },
 };
 
@@ -165,7 +165,7 @@ cmd_run_become(void *arg, struct err *e)
 		.counts = wants_report(o),
 	};
 
-	run_profile_set(&r->profile, &settings);
+	run_capture_set(&r->profile, &settings);
 	return launch_become(&r->launch, &settings, e);
 }
 
@@ -177,7 +177,7 @@ cmd_run_print_json(const struct cmd_run_work *r, const struct run_report *report
 {
 	json_auto_t *document = run_to_json(report, e);
 
-	if (!document || run_profile_to_json(&r->profile, json_object_get(document, "data"), e) < 0)
+	if (!document || run_capture_to_json(&r->profile, json_object_get(document, "data"), e) < 0)
 		return -1;
 	return ui_json_print(document, out, e);
 }
@@ -200,7 +200,7 @@ cmd_run_report(const struct cmd_run_work *r, struct ui_output *out, struct err *
 
 	if (copy && launch_read(&r->launch, r->end.pid, copy)) {
 		wire_add_up(copy, copy->nr_threads, &report.sum);
-		report.counted = copy;
+		report.segment = copy;
 	}
 	if (is_followed && family_read(&family, r->launch.family_fd, e) < 0)
 		return -1;
@@ -212,20 +212,6 @@ cmd_run_report(const struct cmd_run_work *r, struct ui_output *out, struct err *
 
 /* ---- both ways ---- */
 
-/*
- * Use --output as the prefix of the profile's files with --profile; the numbers go to standard
- * error.
- */
-static void
-take_prefix(struct cmd_run_options *o)
-{
-	run_profile_conclude(&o->profile);
-	if (!o->profile.is_wanted)
-		return;
-	o->profile.prefix = o->ui.output;
-	o->ui.output = NULL;
-}
-
 /* Return the stream that lists the files written for a profile; NULL if they are not listed. */
 static FILE *
 profile_lines(const struct ui_options *opt)
@@ -236,23 +222,16 @@ profile_lines(const struct ui_options *opt)
 static void
 run_release(struct cmd_run_work *r)
 {
-	run_profile_release(&r->profile);
+	run_capture_release(&r->profile);
 	launch_release(&r->launch);
-}
-
-/* True if memdiag must stay, because it holds the file with the table of processes. */
-static bool
-has_to_stay(const struct cmd_run_options *o)
-{
-	return wants_report(o) || o->total_bytes || o->profile.is_wanted;
 }
 
 static int
 start_program(struct cmd_run_work *r, struct err *e)
 {
-	const uint64_t every_ns = run_profile_tick_ns(&r->profile);
+	const uint64_t every_ns = run_capture_tick_ns(&r->profile);
 
-	return every_ns ? os_run_child_ticking(cmd_run_become, r, run_profile_tick, &r->profile,
+	return every_ns ? os_run_child_ticking(cmd_run_become, r, run_capture_tick, &r->profile,
 				  every_ns, &r->end, e)
 			: os_run_child(cmd_run_become, r, &r->end, e);
 }
@@ -277,24 +256,24 @@ run_and_report(struct cmd_run_work *r, struct err *e)
 	bool failed, unwritten;
 
 	if (ui_output_open_beside(&out, opt, e) < 0 || launch_make_segment(&r->launch, e) < 0 ||
-		make_family(r, e) < 0 || run_profile_begin(&r->profile, e) < 0 ||
+		make_family(r, e) < 0 || run_capture_begin(&r->profile, e) < 0 ||
 		start_program(r, e) < 0)
 		return -1;
 	/* Exit as the program did even if memdiag's reader has closed the pipe. */
 	signal(SIGPIPE, SIG_IGN);
 	/* Write everything possible, then report what failed. */
-	unwritten = run_profile_write(&r->profile, r->end.pid, e) < 0;
+	unwritten = run_capture_write(&r->profile, r->end.pid, e) < 0;
 	failed = wants_report(r->opt) && cmd_run_report(r, &out, &failure) < 0 &&
 		(opt->output || opt->json);
 	if (profile_lines(opt))
-		run_profile_print(&r->profile, profile_lines(opt));
+		run_capture_print(&r->profile, profile_lines(opt));
 	if (unwritten)
 		return -1;
 	if (failed) {
 		*e = failure;
 		return -1;
 	}
-	return run_profile_leaks(&r->profile) && r->end.status == 0 ? RUN_LEAKS
+	return run_capture_leaks(&r->profile) && r->end.status == 0 ? RUN_LEAKS
 								    : os_end_as(r->end.status);
 }
 
@@ -327,7 +306,10 @@ run_program(struct cmd_run_work *r, struct err *e)
 	if (launch_find(&r->launch, e) < 0)
 		return -1;
 	warn_of_variables(r);
-	return has_to_stay(r->opt) ? run_and_report(r, e) : cmd_run_become(r, e);
+	/* memdiag must stay if it holds the file with the table of processes. */
+	return wants_report(r->opt) || r->opt->total_bytes || r->opt->profile.is_wanted
+		? run_and_report(r, e)
+		: cmd_run_become(r, e);
 }
 
 static int
@@ -343,7 +325,11 @@ cmd_run_program(int argc, char **argv, struct err *e)
 	argp_err_exit_status = UI_NOT_RUN;
 	if (status == 0) {
 		r.launch.argv = argv + ui_parse_until_word(&cmd_run_syntax, argc, argv, &opt);
-		take_prefix(&opt);
+		run_capture_conclude(&opt.profile);
+		if (opt.profile.is_wanted) { /* the numbers go to standard error */
+			opt.profile.prefix = opt.ui.output;
+			opt.ui.output = NULL;
+		}
 		r.profile.ui = opt.ui;
 		r.profile.ui.quiet |= opt.ui.json; /* it goes to standard error */
 		status = run_program(&r, e);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "capture/stacks.h"
 #include "cmd/command.h"
-#include "cmd/reporting.h"
+#include "cmd/profile-io.h"
 #include "glibc/process.h"
 #include "os/claim.h"
 #include "os/memory.h"
@@ -121,22 +121,12 @@ cmd_stacks_work_release(struct cmd_stacks_work *w)
 	target_release(&w->target);
 }
 
-static void
-cmd_stacks_warn(struct cmd_stacks_work *w)
-{
-	const struct stacks *s = &w->stacks;
-
-	reporting_warn(&w->warnings, s->p);
-	if (s->nr_late)
-		warnings_add(&w->warnings, true, "%zu thread%s could not be stopped in time: %s",
-			s->nr_late, s->nr_late == 1 ? "" : "s", s->late.msg);
-}
-
 static int
 cmd_stacks_read_stacks(struct cmd_stacks_work *w, const struct cmd_stacks_options *o, struct err *e)
 {
 	const struct stacks_options how = { o->tids.v, o->tids.nr, o->max_stop_ns,
 		o->without_lines };
+	const struct stacks *s;
 
 	if (target_open(&w->target, o->ui.pid, e) < 0 || os_check_memory(&w->target, e) < 0 ||
 		process_read(&w->process, &w->target, e) < 0 || ui_claim(&w->target, &o->ui, e) < 0)
@@ -144,7 +134,11 @@ cmd_stacks_read_stacks(struct cmd_stacks_work *w, const struct cmd_stacks_option
 	if (stacks_read(&w->stacks, &w->process, &how, e) < 0)
 		return -1;
 	target_unclaim(&w->target);
-	cmd_stacks_warn(w);
+	s = &w->stacks;
+	profile_io_warn(&w->warnings, s->p);
+	if (s->nr_late)
+		warnings_add(&w->warnings, true, "%zu thread%s could not be stopped in time: %s",
+			s->nr_late, s->nr_late == 1 ? "" : "s", s->late.msg);
 	return 0;
 }
 

@@ -9,8 +9,8 @@
 #include "agentctl/sampler-memory.h"
 #include "base/cleanup.h"
 #include "capture/log-record.h"
+#include "cmd/batch.h"
 #include "cmd/command.h"
-#include "cmd/several.h"
 #include "glibc/process.h"
 #include "os/memory.h"
 #include "os/os.h"
@@ -27,9 +27,9 @@
 #include "ui/ui.h"
 #include "ui/units.h"
 #include "ui/warnings.h"
-#include "view/counted.h"
+#include "view/counters.h"
 #include "view/family.h"
-#include "view/logged.h"
+#include "view/log-state.h"
 #include "wire/totals.h"
 #include "wire/wire.h"
 
@@ -50,10 +50,10 @@ struct cmd_status_row {
 
 struct status {
 	struct target target;
-	struct agent_segment counter;
+	struct agent_segment agent;
 	struct wire_totals totals;
 	struct sampler_memory sampler;
-	struct logged log; /* log of a record */
+	struct log_state log; /* log of a record */
 	struct warnings warnings;
 	struct family family; /* empty if the process is alone */
 	struct cmd_status_row *row;
@@ -97,7 +97,7 @@ status_release(struct status *s)
 	free(s->row);
 	warnings_release(&s->warnings);
 	family_release(&s->family);
-	agent_segment_release(&s->counter);
+	agent_segment_release(&s->agent);
 	target_release(&s->target);
 }
 
@@ -108,30 +108,30 @@ read_counters(struct status *s, struct err *e)
 	auto_process struct process p = { 0 };
 	struct err why;
 
-	if (process_read(&p, t, e) < 0 || agent_segment_read(&s->counter, &p, e) < 0)
+	if (process_read(&p, t, e) < 0 || agent_segment_read(&s->agent, &p, e) < 0)
 		return -1;
-	if (!s->counter.object_at.v)
+	if (!s->agent.object_at.v)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) does not have memdiag's agent: there are no counters. "
 			"Start it with 'memdiag run'; "
 			"of a process as it is, 'memdiag info' shows what malloc has",
 			t->pid, t->comm);
-	if (s->counter.is_parents)
+	if (s->agent.is_parents)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) is a child of a process that the agent counts in, and is not counted itself: see 'memdiag run --follow-children'",
 			t->pid, t->comm);
-	if (!s->counter.segment)
+	if (!s->agent.segment)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) has memdiag's agent, which does not count: it was not asked to, or cannot stand in front of this malloc",
 			t->pid, t->comm);
-	wire_add_up(s->counter.segment, s->counter.nr_threads, &s->totals);
+	wire_add_up(s->agent.segment, s->agent.nr_threads, &s->totals);
 	/* Print the period with the counters; they do not depend on it. */
-	if (sampler_memory_read(&s->sampler, &p, &s->counter, &why) < 0)
+	if (sampler_memory_read(&s->sampler, &p, &s->agent, &why) < 0)
 		warnings_add(
 			&s->warnings, true, "cannot determine what the sampler takes: %s", why.msg);
-	if (s->counter.sites_at.v)
-		log_record_look(t, s->counter.sites_at, &s->log);
-	logged_warn(&s->log, &s->warnings);
+	if (s->agent.sites_at.v)
+		log_record_look(t, s->agent.sites_at, &s->log);
+	log_state_warn(&s->log, &s->warnings);
 	return family_find(&s->family, t, &p.objects, e);
 }
 
@@ -193,25 +193,10 @@ by_bytes(const void *a, const void *b)
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-/*
- * Name the row of place I.  Place 0 counts threads that found no place, and a parent's calls before
- * a fork.
- */
-static void
-name_row(struct cmd_status_row *r, const struct status *s, uint32_t i)
-{
-	const char *why = i == 0 ? "(others, or before a fork)" : "(has ended)";
-
-	if (r->tid)
-		os_thread_name(&s->target, r->tid, r->name, sizeof r->name);
-	else
-		snprintf(r->name, sizeof r->name, "%s", why);
-}
-
 static int
 make_rows(struct status *s, struct err *e)
 {
-	const struct agent_segment *c = &s->counter;
+	const struct agent_segment *c = &s->agent;
 	auto_free pid_t *tids = NULL, *inner = NULL;
 	auto_free raddr *lists = NULL;
 	size_t nr = 0;
@@ -225,6 +210,7 @@ make_rows(struct status *s, struct err *e)
 		return err_set(e, ENOMEM, "cannot list the threads");
 	for (uint32_t i = 0; i < c->nr_threads; i++) {
 		struct cmd_status_row *r = &s->row[s->nr];
+		const char *why;
 
 		r->counters = &wire_threads(c->segment)[i];
 		if (!r->counters->nr_allocated && !r->counters->live_bytes)
@@ -234,7 +220,15 @@ make_rows(struct status *s, struct err *e)
 		r->tid = r->counters->robust_list
 			? find_owner(lists, tids, nr, r->counters->robust_list)
 			: find_tid(tids, inner, nr, r->counters->tid);
-		name_row(r, s, i);
+		/*
+		 * Name the row of place I.  Place 0 counts threads that found no place, and a
+		 * parent's calls before a fork.
+		 */
+		why = i == 0 ? "(others, or before a fork)" : "(has ended)";
+		if (r->tid)
+			os_thread_name(&s->target, r->tid, r->name, sizeof r->name);
+		else
+			snprintf(r->name, sizeof r->name, "%s", why);
 		s->nr++;
 	}
 	qsort(s->row, s->nr, sizeof *s->row, by_bytes);
@@ -283,9 +277,9 @@ print_text(const struct status *s, const struct cmd_status_options *opt, struct 
 	struct err *e)
 {
 	fprintf(out->f, "%s %d\n", s->target.comm, (int)s->target.pid);
-	counted_print(s->counter.segment, &s->totals, &opt->ui, out->f);
-	counted_print_sampler(&s->sampler, &opt->ui, out->f);
-	logged_print(&s->log, &opt->ui, out->f);
+	counters_print(s->agent.segment, &s->totals, &opt->ui, out->f);
+	counters_print_sampler(&s->sampler, &opt->ui, out->f);
+	log_state_print(&s->log, &opt->ui, out->f);
 	if (s->nr && print_threads(s, opt, out, e) < 0)
 		return -1;
 	if (s->family.nr < 2)
@@ -313,12 +307,12 @@ status_to_json(const struct status *s, struct err *e)
 
 	for (size_t i = 0; i < s->nr; i++)
 		json_array_append_new(list, cmd_status_row_to_json(&s->row[i]));
-	if (counted_to_json(s->counter.segment, &s->totals, data, e) < 0)
+	if (counters_to_json(s->agent.segment, &s->totals, data, e) < 0)
 		return NULL;
 	if (s->family.nr && family_to_json(&s->family, data, e) < 0)
 		return NULL;
-	if (json_object_set_new(data, "sampler", counted_sampler_to_json(&s->sampler)) < 0 ||
-		json_object_set_new(data, "log", logged_json(&s->log)) < 0 ||
+	if (json_object_set_new(data, "sampler", counters_sampler_to_json(&s->sampler)) < 0 ||
+		json_object_set_new(data, "log", log_state_json(&s->log)) < 0 ||
 		json_object_set_new(data, "threads", list) < 0) {
 		err_set(e, ENOMEM, "cannot write JSON");
 		return NULL;
@@ -346,14 +340,14 @@ read_status(struct status *s, pid_t pid, struct err *e)
 
 /* ---- several processes ---- */
 
-static const struct several_column columns[] = {
-	{ "RSS", "process.rss_bytes", "rss_bytes", SEVERAL_BYTES },
-	{ "HAS", "data.live_bytes", "live_bytes", SEVERAL_BYTES },
-	{ "PEAK", "data.peak_bytes", "peak_bytes", SEVERAL_BYTES },
-	{ "MAPPED", "data.mapped_bytes", "mapped_bytes", SEVERAL_BYTES },
-	{ "BLOCKS", "data.blocks", "blocks", SEVERAL_COUNT },
-	{ "ALLOCATED", "data.blocks_allocated", "blocks_allocated", SEVERAL_COUNT },
-	{ "FREED", "data.blocks_freed", "blocks_freed", SEVERAL_COUNT },
+static const struct batch_column columns[] = {
+	{ "RSS", "process.rss_bytes", "rss_bytes", BATCH_BYTES },
+	{ "HAS", "data.live_bytes", "live_bytes", BATCH_BYTES },
+	{ "PEAK", "data.peak_bytes", "peak_bytes", BATCH_BYTES },
+	{ "MAPPED", "data.mapped_bytes", "mapped_bytes", BATCH_BYTES },
+	{ "BLOCKS", "data.blocks", "blocks", BATCH_COUNT },
+	{ "ALLOCATED", "data.blocks_allocated", "blocks_allocated", BATCH_COUNT },
+	{ "FREED", "data.blocks_freed", "blocks_freed", BATCH_COUNT },
 	{ 0 },
 };
 
@@ -367,15 +361,6 @@ status_of_one(pid_t pid, void *arg, struct err *e)
 	return read_status(&s, pid, e) < 0 ? NULL : status_to_json(&s, e);
 }
 
-static int
-cmd_status_run_several(struct cmd_status_options *opt, struct err *e)
-{
-	const struct several what = { "status", "reading the counters", columns, opt->max_rows,
-		status_of_one, opt };
-
-	return several_run(&what, &opt->ui, e);
-}
-
 /* ---- the command ---- */
 
 static int
@@ -387,8 +372,12 @@ cmd_status_run(int argc, char **argv, struct err *e)
 
 	ui_parse(&cmd_status_syntax, argc, argv, &opt);
 	deadline_set(opt.ui.timeout_ns);
-	if (ui_is_several(&opt.ui))
-		return cmd_status_run_several(&opt, e);
+	if (ui_is_several(&opt.ui)) {
+		const struct batch what = { "status", "reading the counters", columns, opt.max_rows,
+			status_of_one, &opt };
+
+		return batch_run(&what, &opt.ui, e);
+	}
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
 		read_status(&s, opt.ui.pid, e) < 0)
 		return -1;

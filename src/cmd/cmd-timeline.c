@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "capture/log-place.h"
 #include "cmd/command.h"
-#include "cmd/reporting.h"
+#include "cmd/profile-io.h"
 #include "cmd/timeline-follow.h"
 #include "os/os.h"
 #include "os/target.h"
@@ -48,7 +48,7 @@ struct when {
 
 struct cmd_timeline_options {
 	struct ui_options ui;
-	struct reporting reporting;
+	struct profile_io_options io;
 	const char *file, *format;
 	uint64_t interval_ns;	 /* 0: not given */
 	unsigned int nr_threads; /* 0: not given */
@@ -89,7 +89,7 @@ static const char *cmd_timeline_format(size_t i);
 
 static const struct ui_option options[] = {
 	{ "program", 0, "BIN", 1, "the program that was recorded, if it is elsewhere now", UI_FILE,
-		AT(reporting.symbols.program) },
+		AT(io.symbols.program) },
 	{ "interval", 0, "TIME", 1,
 		"the local maximum of each TIME, as 10ms or 1s (100ms); longer if there are too "
 		"many",
@@ -171,7 +171,7 @@ cmd_timeline_check(struct argp_state *state, void *input)
 static const struct ui_child children[] = {
 	{ &ui_options_syntax, offsetof(struct cmd_timeline_options, ui) },
 	{ &ui_memory_syntax, offsetof(struct cmd_timeline_options, ui) },
-	{ &reporting_syntax, offsetof(struct cmd_timeline_options, reporting) },
+	{ &profile_io_syntax, offsetof(struct cmd_timeline_options, io) },
 	{ 0 },
 };
 
@@ -204,7 +204,7 @@ static const struct ui_syntax cmd_timeline_syntax = {
 
 struct input {
 	struct target target; /* empty for a file */
-	struct logged log;    /* for a process */
+	struct log_state log; /* for a process */
 	struct text text;     /* for standard input */
 	struct recording *r;
 };
@@ -243,7 +243,7 @@ static int
 cmd_timeline_open_file(struct input *in, const char *path, struct err *e)
 {
 	const char *name;
-	int is_pipe = reporting_read_pipe(&in->text, &name, path, e), found;
+	int is_pipe = profile_io_read_pipe(&in->text, &name, path, e), found;
 
 	if (is_pipe < 0)
 		return -1;
@@ -383,11 +383,11 @@ cmd_timeline_write_json(const struct cmd_timeline_options *o, const struct answe
 
 	timeline_to_json(&v, a->from, a->to, data);
 	if (report) {
-		if (calls_make(&c, report->p, &o->reporting.calls, e) < 0)
+		if (calls_make(&c, report->p, &o->io.calls, e) < 0)
 			return -1;
 		report->c = &c;
-		report->limit = o->reporting.limit;
-		report->by_cum = o->reporting.by_cum;
+		report->limit = o->io.limit;
+		report->by_cum = o->io.by_cum;
 		json_object_set_new(data, "report", json_object());
 		if (report_to_json(report, json_object_get(data, "report"), e) < 0)
 			return -1;
@@ -410,14 +410,13 @@ write_moments(struct cmd_timeline_options *o, const struct answer *a, struct war
 	if (o->is_mapped && !a->r->has_mappings)
 		return err_set_kind(e, ERR_USAGE, 0, "'%s' has no mappings", o->file);
 	if (history_moment_profile(&p, a->from, a->to, a->r, e) < 0 ||
-		symbols_find(p, &o->reporting.symbols, e) < 0)
+		symbols_find(p, &o->io.symbols, e) < 0)
 		return -1;
-	reporting_warn(w, p);
-	o->reporting.calls.type = (o->is_mapped ? 2 : 0) + (o->reporting.objects ? 0 : 1);
+	profile_io_warn(w, p);
+	o->io.calls.type = (o->is_mapped ? 2 : 0) + (o->io.objects ? 0 : 1);
 	v.p = p;
-	return o->reporting.format == &report_format_json
-		? cmd_timeline_write_json(o, a, &v, w, out, e)
-		: reporting_write(&v, &o->reporting, w, out, e);
+	return o->io.format == &report_format_json ? cmd_timeline_write_json(o, a, &v, w, out, e)
+						   : profile_io_write(&v, &o->io, w, out, e);
 }
 
 /* Read the moments FROM, if IS_GROWTH, and TO from R, whose history is ALL, into TAKEN. */
@@ -518,7 +517,7 @@ cmd_timeline_plot_massif(const struct plot_work *p, struct ui_output *out, struc
 		.nr_threads = p->o->nr_threads };
 	auto_free size_t *intervals = NULL;
 	struct timeline_massif m = {
-		.v = p->v, .r = p->r, .symbols = &p->o->reporting.symbols, .f = out->f
+		.v = p->v, .r = p->r, .symbols = &p->o->io.symbols, .f = out->f
 	};
 	struct history_moments moments = { .take = timeline_massif_take, .arg = &m };
 
@@ -537,7 +536,7 @@ cmd_timeline_plot_dhat(const struct plot_work *p, struct ui_output *out, struct 
 	auto_profile struct profile *profile = NULL;
 
 	return history_profile(&profile, p->v->h, p->r, e) < 0 ||
-			symbols_find(profile, &p->o->reporting.symbols, e) < 0 ||
+			symbols_find(profile, &p->o->io.symbols, e) < 0 ||
 			timeline_print_dhat(p->v, profile, out, e) < 0
 		? -1
 		: 0;
@@ -547,7 +546,7 @@ static int
 cmd_timeline_plot_html(const struct plot_work *p, struct ui_output *out, struct err *e)
 {
 	const struct history *h = p->v->h;
-	struct reporting *how = &p->o->reporting;
+	struct profile_io_options *how = &p->o->io;
 	auto_profile struct profile *profile = NULL;
 	auto_calls struct calls c = { 0 };
 	auto_free char *name = NULL;
@@ -624,7 +623,7 @@ cmd_timeline_set_format(struct cmd_timeline_options *o, struct err *e)
 			e, ERR_USAGE, 0, "--follow writes text, csv or json, not %s", plot->name);
 	o->plot = is_report ? NULL : plot;
 	if (is_report)
-		o->reporting.format = report;
+		o->io.format = report;
 	return 0;
 }
 
@@ -639,7 +638,7 @@ show_timeline(struct cmd_timeline_options *o, struct recording *r, struct warnin
 
 	if (read_history(&h, r, NULL, &o->ui, e) < 0)
 		return -1;
-	reporting_warn(w, r->facts);
+	profile_io_warn(w, r->facts);
 	warn_of_length(&h, o, w);
 	return o->plot->write(&(struct plot_work){ &v, r, o, w }, out, e);
 }
@@ -648,41 +647,34 @@ show_timeline(struct cmd_timeline_options *o, struct recording *r, struct warnin
 #define NO_DEADLINE_NS (UINT64_C(1) << 61)
 
 static int
-cmd_timeline_follow(const struct cmd_timeline_options *o, struct input *in, struct warnings *w,
-	struct ui_output *out, struct err *e)
-{
-	const struct timeline_follow what = { .recording = in->r,
-		.target = in->target.pid ? &in->target : NULL,
-		.file = o->file,
-		.ui = &o->ui,
-		.interval_ns = o->interval_ns,
-		.format = o->plot->follow };
-
-	deadline_set(NO_DEADLINE_NS);
-	return timeline_follow(&what, out, w, e);
-}
-
-static int
 cmd_timeline_show(struct cmd_timeline_options *o, struct input *in, struct warnings *w,
 	struct ui_output *out, struct err *e)
 {
-	if (o->follows)
-		return cmd_timeline_follow(o, in, w, out, e);
+	if (o->follows) {
+		const struct timeline_follow what = { .recording = in->r,
+			.target = in->target.pid ? &in->target : NULL,
+			.file = o->file,
+			.ui = &o->ui,
+			.interval_ns = o->interval_ns,
+			.format = o->plot->follow };
+
+		deadline_set(NO_DEADLINE_NS);
+		return timeline_follow(&what, out, w, e);
+	}
 	return (has_moments(o) ? report_moments : show_timeline)(o, in->r, w, out, e);
 }
 
 static int
 cmd_timeline_run(int argc, char **argv, struct err *e)
 {
-	struct cmd_timeline_options o = { .ui = { .pid_optional = true },
-		.reporting = REPORTING_BEGIN };
+	struct cmd_timeline_options o = { .ui = { .pid_optional = true }, .io = PROFILE_IO_BEGIN };
 	__attribute__((cleanup(input_release))) struct input in = { .target = TARGET_NONE };
 	auto_warnings struct warnings w = { 0 };
 	auto_output struct ui_output out = { 0 };
 
 	ui_parse(&cmd_timeline_syntax, argc, argv, &o);
 	limits_set(&o.ui);
-	if (cmd_timeline_set_format(&o, e) < 0 || reporting_begin(&o.reporting, &o.ui, e) < 0 ||
+	if (cmd_timeline_set_format(&o, e) < 0 || profile_io_begin(&o.io, &o.ui, e) < 0 ||
 		input_open(&in, &o, e) < 0 || ui_output_open(&out, &o.ui, e) < 0)
 		return -1;
 	if (cmd_timeline_show(&o, &in, &w, &out, e) < 0 || ui_output_close(&out, e) < 0)

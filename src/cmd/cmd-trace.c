@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "capture/wait.h"
 #include "cmd/command.h"
-#include "cmd/reporting.h"
-#include "cmd/started.h"
+#include "cmd/profile-io.h"
+#include "cmd/workload.h"
 #include "os/child.h"
 #include "os/memory.h"
 #include "os/os.h"
@@ -52,7 +52,7 @@
 struct cmd_trace_options {
 	struct ui_options ui;
 	struct trace_options trace;
-	struct reporting reporting;
+	struct profile_io_options io;
 	const char *value; /* NULL: "left" or "touched" */
 	const char *calls; /* file for calls; NULL: not written */
 	bool has_calls, has_min, has_period;
@@ -84,8 +84,8 @@ cmd_trace_set_format(struct argp_state *state, const struct ui_option *row, void
 {
 	struct cmd_trace_options *o = input;
 
-	o->reporting.format = report_format_find(arg);
-	if (!o->reporting.format)
+	o->io.format = report_format_find(arg);
+	if (!o->io.format)
 		ui_option_refuse(state, row, arg);
 }
 
@@ -169,7 +169,7 @@ cmd_trace_check_calls(struct argp_state *state, const struct cmd_trace_options *
 	if (o->trace.faults)
 		argp_error(state, "--calls is for calls, and --rss traces page faults");
 	if (is_stdout(o->calls) && is_stdout(o->ui.output) &&
-		(o->ui.json || o->reporting.format || o->ui.output))
+		(o->ui.json || o->io.format || o->ui.output))
 		argp_error(state, "standard output is for --calls: say --output=FILE for the rest");
 	if (o->ui.output && !is_stdout(o->calls) && strcmp(o->calls, o->ui.output) == 0)
 		argp_error(state, "--calls and --output: a file for each");
@@ -179,7 +179,7 @@ static void
 cmd_trace_check(struct argp_state *state, void *input)
 {
 	const struct cmd_trace_options *o = input;
-	const struct report_format *format = o->reporting.format;
+	const struct report_format *format = o->io.format;
 
 	cmd_trace_check_calls(state, o);
 	if (o->trace.faults && (o->has_calls || o->has_min))
@@ -197,7 +197,7 @@ cmd_trace_check(struct argp_state *state, void *input)
 static const struct ui_child children[] = {
 	{ &ui_options_syntax, offsetof(struct cmd_trace_options, ui) },
 	{ &ui_memory_syntax, offsetof(struct cmd_trace_options, ui) },
-	{ &reporting_syntax, offsetof(struct cmd_trace_options, reporting) },
+	{ &profile_io_syntax, offsetof(struct cmd_trace_options, io) },
 	{ 0 },
 };
 
@@ -231,7 +231,7 @@ static const struct ui_syntax cmd_trace_syntax = {
 
 struct cmd_trace_work {
 	const struct cmd_trace_options *options;
-	struct started started;
+	struct workload workload;
 	struct target target;
 	struct trace trace;
 	struct warnings warnings;
@@ -261,7 +261,7 @@ cmd_trace_work_release(struct cmd_trace_work *w)
 	warnings_release(&w->warnings);
 	trace_release(&w->trace);
 	target_release(&w->target);
-	started_release(&w->started);
+	workload_release(&w->workload);
 }
 
 /* Open the buffer for lines to be written. */
@@ -278,12 +278,12 @@ begun(void *arg, struct err *e)
 {
 	struct cmd_trace_work *w = arg;
 
-	if (w->started.argv && started_go(&w->started, &w->target, e) < 0)
+	if (w->workload.argv && workload_go(&w->workload, &w->target, e) < 0)
 		return -1;
 	if (w->options->calls &&
 		(open_text(w, e) < 0 || trace_calls_begin(&w->target, w->f, e) < 0))
 		return -1;
-	if (w->started.argv)
+	if (w->workload.argv)
 		return 0;
 	ui_note(&w->options->ui, "tracing %d (%s); Ctrl-C ends it", (int)w->target.pid,
 		w->target.comm);
@@ -317,14 +317,14 @@ cmd_trace_flush(void *arg, struct err *e)
 {
 	struct cmd_trace_work *w = arg;
 
-	if (w->is_full || !profile_has_reader(w->lines->f))
+	if (w->is_full || !capture_has_reader(w->lines->f))
 		return 1;
 	if (!w->f)
 		return 0;
 	if (fflush(w->f) != 0)
 		return err_set(e, ENOMEM, "cannot print calls");
 	w->nr_written +=
-		profile_write(w->lines->f, w->text + w->nr_written, w->len - w->nr_written);
+		capture_write(w->lines->f, w->text + w->nr_written, w->len - w->nr_written);
 	w->is_full = w->nr_written < w->len;
 	if (w->is_full)
 		return 1;
@@ -339,8 +339,8 @@ cmd_trace_flush(void *arg, struct err *e)
 static void
 flush_rest(struct cmd_trace_work *w)
 {
-	if (w->trace.why == TRACE_ASKED && !w->started.is_running)
-		profile_release_signals();
+	if (w->trace.why == TRACE_ASKED && !w->workload.is_running)
+		capture_release_signals();
 	if (w->f && fflush(w->f) == 0)
 		fwrite(w->text + w->nr_written, 1, w->len - w->nr_written, w->lines->f);
 	drop_text(w);
@@ -424,7 +424,7 @@ print_report(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct
 	auto_profile struct profile *p = NULL;
 	auto_calls struct calls c = { 0 };
 	struct report_view view = { .file = w->target.comm, .ui = &o->ui };
-	struct reporting how = o->reporting;
+	struct profile_io_options how = o->io;
 	const char *type = type_of(o, e);
 
 	if (!type || trace_profile(&p, &w->trace, o->trace.faults, e) < 0)
@@ -435,7 +435,7 @@ print_report(struct cmd_trace_work *w, const struct cmd_trace_options *o, struct
 		return -1;
 	view.p = p;
 	view.c = &c;
-	return reporting_write(&view, &how, &w->warnings, w->out, e);
+	return profile_io_write(&view, &how, &w->warnings, w->out, e);
 }
 
 static int
@@ -476,10 +476,10 @@ cmd_trace_print(struct cmd_trace_work *w, const struct cmd_trace_options *o, str
 		.faults = o->trace.faults,
 		.min_bytes = o->trace.min_bytes,
 		.period = o->trace.period,
-		.limit = o->reporting.limit };
+		.limit = o->io.limit };
 
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-		if (o->reporting.format == forms[i].format)
+		if (o->io.format == forms[i].format)
 			return forms[i].write(w, &view, w->out, e);
 	return print_report(w, o, e);
 }
@@ -496,12 +496,12 @@ cmd_trace_begin(struct cmd_trace_work *w, struct cmd_trace_options *o, struct er
 	limits_set_memory(&o->ui);
 	deadline_set(NO_DEADLINE_NS);
 	o->trace.has_files = o->calls != NULL;
-	if (o->calls || o->reporting.format == &report_format_text) {
+	if (o->calls || o->io.format == &report_format_text) {
 		o->trace.show = cmd_trace_show;
 		o->trace.flush = cmd_trace_flush;
 	}
 	o->trace.begun = begun;
-	o->trace.starts_program = w->started.argv != NULL;
+	o->trace.starts_program = w->workload.argv != NULL;
 	o->trace.arg = w;
 	return trace_run(&w->trace, &w->target, &o->trace, e);
 }
@@ -517,20 +517,11 @@ default_ring_bytes(void)
 					  : bytes;
 }
 
-static void
-set_defaults(struct cmd_trace_options *o)
-{
-	o->trace.period = DEFAULT_PERIOD;
-	o->trace.stack_bytes = DEFAULT_STACK_BYTES;
-	o->trace.ring_bytes = default_ring_bytes();
-	memset(o->trace.call, 1, sizeof o->trace.call);
-}
-
 /* Open the process, or start it. */
 static int
 cmd_trace_take_process(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
-	if (!w->started.argv) {
+	if (!w->workload.argv) {
 		os_take_sigint();
 		return ui_find_process(&o->ui, e);
 	}
@@ -539,9 +530,9 @@ cmd_trace_take_process(struct cmd_trace_work *w, struct cmd_trace_options *o, st
 	if (o->calls && is_stdout(o->calls))
 		return err_set_kind(
 			e, ERR_USAGE, 0, "standard output is the program's: say --calls=FILE");
-	if (started_prepare(&w->started, e) < 0)
+	if (workload_prepare(&w->workload, e) < 0)
 		return -1;
-	o->ui.pid = os_child_pid(w->started.child);
+	o->ui.pid = os_child_pid(w->workload.child);
 	return 0;
 }
 
@@ -555,8 +546,8 @@ cmd_trace_open_output(
 	calls.output = o->calls;
 	if (o->calls && ui_output_open(w->lines, &calls, e) < 0)
 		return -1;
-	return w->started.argv ? ui_output_open_beside(w->out, ui, e)
-			       : ui_output_open(w->out, ui, e);
+	return w->workload.argv ? ui_output_open_beside(w->out, ui, e)
+				: ui_output_open(w->out, ui, e);
 }
 
 /* True if a report is printed; standard output cannot hold both calls and sums. */
@@ -569,7 +560,7 @@ has_report(const struct cmd_trace_options *o)
 static int
 trace_and_print(struct cmd_trace_work *w, struct cmd_trace_options *o, struct err *e)
 {
-	if (reporting_begin(&o->reporting, &o->ui, e) < 0 || (o->value && !type_of(o, e)) ||
+	if (profile_io_begin(&o->io, &o->ui, e) < 0 || (o->value && !type_of(o, e)) ||
 		cmd_trace_take_process(w, o, e) < 0)
 		return -1;
 	os_ignore_failed_writes();
@@ -583,24 +574,27 @@ trace_and_print(struct cmd_trace_work *w, struct cmd_trace_options *o, struct er
 		ui_output_close(w->out, e) < 0)
 		return -1;
 	warnings_print(&w->warnings, &o->ui);
-	if (w->started.argv)
-		return started_end(&w->started);
+	if (w->workload.argv)
+		return workload_end(&w->workload);
 	return w->warnings.is_partial ? UI_PARTIAL : UI_DONE;
 }
 
 static int
 cmd_trace_run(int argc, char **argv, struct err *e)
 {
-	struct cmd_trace_options o = { .reporting = REPORTING_BEGIN };
+	struct cmd_trace_options o = { .io = PROFILE_IO_BEGIN };
 	__attribute__((cleanup(
 		cmd_trace_work_release))) struct cmd_trace_work w = { .target = TARGET_NONE };
 	auto_output struct ui_output out = UI_OUTPUT_NONE, calls = UI_OUTPUT_NONE;
-	int status = started_take(&w.started, &argc, argv, e);
+	int status = workload_take(&w.workload, &argc, argv, e);
 
-	if (w.started.argv)
+	if (w.workload.argv)
 		argp_err_exit_status = UI_NOT_RUN; /* differs from the statuses of programs */
-	set_defaults(&o);
-	o.ui.pid_optional = w.started.argv != NULL;
+	o.trace.period = DEFAULT_PERIOD;
+	o.trace.stack_bytes = DEFAULT_STACK_BYTES;
+	o.trace.ring_bytes = default_ring_bytes();
+	memset(o.trace.call, 1, sizeof o.trace.call);
+	o.ui.pid_optional = w.workload.argv != NULL;
 	w.options = &o;
 	w.out = &out;
 	if (status == 0) {
@@ -611,7 +605,7 @@ cmd_trace_run(int argc, char **argv, struct err *e)
 		w.lines = o.calls ? &calls : &out;
 		status = trace_and_print(&w, &o, e);
 	}
-	if (status < 0 && w.started.argv && e->kind != ERR_NOT_FOUND &&
+	if (status < 0 && w.workload.argv && e->kind != ERR_NOT_FOUND &&
 		e->kind != ERR_NOT_EXECUTABLE)
 		e->kind = ERR_NOT_RUN;
 	return status;

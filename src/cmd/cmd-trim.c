@@ -1,9 +1,9 @@
 #include <config.h>
 
 #include "base/cleanup.h"
+#include "cmd/batch.h"
 #include "cmd/borrow.h"
 #include "cmd/command.h"
-#include "cmd/several.h"
 #include "diagnose/trim.h"
 #include "heap/heap.h"
 #include "os/claim.h"
@@ -119,21 +119,21 @@ cmd_trim_print(struct trim *t, const struct trim_options *opt, struct ui_output 
 
 /* ---- several processes ---- */
 
-static const struct several_column columns_done[] = {
-	{ "RSS BEFORE", "data.before.rss_bytes", "before_rss_bytes", SEVERAL_BYTES },
-	{ "AFTER", "data.after.rss_bytes", "after_rss_bytes", SEVERAL_BYTES },
-	{ "RELEASED", "data.released_bytes", "released_bytes", SEVERAL_BYTES },
-	{ "LOCKED", "data.locked_ns", "locked_ns", SEVERAL_NS },
-	{ "ARENAS", "data.arena_count", "arena_count", SEVERAL_COUNT },
+static const struct batch_column columns_done[] = {
+	{ "RSS BEFORE", "data.before.rss_bytes", "before_rss_bytes", BATCH_BYTES },
+	{ "AFTER", "data.after.rss_bytes", "after_rss_bytes", BATCH_BYTES },
+	{ "RELEASED", "data.released_bytes", "released_bytes", BATCH_BYTES },
+	{ "LOCKED", "data.locked_ns", "locked_ns", BATCH_NS },
+	{ "ARENAS", "data.arena_count", "arena_count", BATCH_COUNT },
 	{ 0 },
 };
 
-static const struct several_column columns_predicted[] = {
-	{ "RSS", "data.before.rss_bytes", "before_rss_bytes", SEVERAL_BYTES },
-	{ "WOULD RELEASE", "data.predicted.rss_bytes", "predicted_rss_bytes", SEVERAL_BYTES },
-	{ "TOPS", "data.predicted.top_bytes", "top_bytes", SEVERAL_BYTES },
-	{ "WOULD LOCK", "data.predicted.lock_ns", "lock_ns", SEVERAL_NS },
-	{ "ARENAS", "data.arena_count", "arena_count", SEVERAL_COUNT },
+static const struct batch_column columns_predicted[] = {
+	{ "RSS", "data.before.rss_bytes", "before_rss_bytes", BATCH_BYTES },
+	{ "WOULD RELEASE", "data.predicted.rss_bytes", "predicted_rss_bytes", BATCH_BYTES },
+	{ "TOPS", "data.predicted.top_bytes", "top_bytes", BATCH_BYTES },
+	{ "WOULD LOCK", "data.predicted.lock_ns", "lock_ns", BATCH_NS },
+	{ "ARENAS", "data.arena_count", "arena_count", BATCH_COUNT },
 	{ 0 },
 };
 
@@ -145,17 +145,6 @@ trim_one(pid_t pid, void *arg, struct err *e)
 
 	opt.ui.pid = pid;
 	return trim_or_predict(&t, &opt, e) < 0 ? NULL : trim_to_json(&t, &opt, e);
-}
-
-/* Trim all processes and print all rows: -n means --dry-run here. */
-static int
-cmd_trim_run_several(struct trim_options *opt, struct err *e)
-{
-	const struct several what = { "trim",
-		opt->dry_run ? "reading the heaps" : "trimming the heaps",
-		opt->dry_run ? columns_predicted : columns_done, 0, trim_one, opt };
-
-	return several_run(&what, &opt->ui, e);
 }
 
 /* ---- one process ---- */
@@ -174,8 +163,13 @@ cmd_trim_run(int argc, char **argv, struct err *e)
 
 	ui_parse(&cmd_trim_syntax, argc, argv, &opt);
 	borrow_limit(&opt.inject, &opt.ui);
-	if (ui_is_several(&opt.ui))
-		return cmd_trim_run_several(&opt, e);
+	if (ui_is_several(&opt.ui)) {
+		const struct batch what = { "trim",
+			opt.dry_run ? "reading the heaps" : "trimming the heaps",
+			opt.dry_run ? columns_predicted : columns_done, 0, trim_one, &opt };
+
+		return batch_run(&what, &opt.ui, e);
+	}
 	progress =
 		ui_progress_begin(&opt.ui, opt.dry_run ? "reading the heap" : "trimming the heap");
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||

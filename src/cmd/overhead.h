@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "capture/options.h"
+#include "capture/capture.h"
 #include "ui/option.h"
 
 /* Its input is a struct overhead_options. */

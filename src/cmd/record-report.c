@@ -160,14 +160,14 @@ record_report_run(int argc, char **argv,
 	static char name[] = "memdiag record report";
 	struct report_work w = {
 		.ui = { .pid_optional = true },
-		.reporting = REPORTING_BEGIN,
+		.io = PROFILE_IO_BEGIN,
 		.is_record = true,
 		.open_log = open_log,
 	};
 
 	argv[0] = name; /* for argp's messages */
-	w.reporting.calls.by = CALLS_BY_LINE;
-	w.reporting.with_blocks = true;
+	w.io.calls.by = CALLS_BY_LINE;
+	w.io.with_blocks = true;
 	ui_parse(&record_report_syntax, argc, argv, &w);
 	return report_work_run(&w, e);
 }

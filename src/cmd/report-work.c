@@ -77,7 +77,7 @@ report_work_set_format(
 
 static const struct ui_option options[] = {
 	{ "format", 0, "FORMAT", 2, "write {words}", UI_WORD,
-		offsetof(struct report_work, reporting.format), .word = report_format_word,
+		offsetof(struct report_work, io.format), .word = report_format_word,
 		.note = report_format_note, .set = report_work_set_format,
 		.wrong = "is not a format" },
 	{ "value", 0, "VALUE", 3,
@@ -88,7 +88,7 @@ static const struct ui_option options[] = {
 };
 
 static const struct ui_child children[] = {
-	{ &reporting_syntax, offsetof(struct report_work, reporting) },
+	{ &profile_io_syntax, offsetof(struct report_work, io) },
 	{ 0 },
 };
 
@@ -106,12 +106,12 @@ type_name(const struct report_work *w, const struct profile *p, char *buf, size_
 	for (size_t i = 0; prefix && i < sizeof values / sizeof *values; i++)
 		if (strcmp(values[i].word, prefix) == 0) {
 			snprintf(buf, size, "%s_%s", values[i].prefix,
-				w->reporting.objects ? "objects" : "space");
+				w->io.objects ? "objects" : "space");
 			return buf;
 		}
 	if (prefix)
 		snprintf(buf, size, "%s", prefix);
-	else if (w->reporting.objects)
+	else if (w->io.objects)
 		/* "inuse_space"; some writers have plain "space" and "objects" */
 		snprintf(buf, size, "%.*sobjects", under ? (int)(under + 1 - shown) : 0, shown);
 	else
@@ -151,26 +151,26 @@ static int
 read_sites(struct sites_copy *ret, const struct process *p, bool is_record,
 	struct warnings *warn_to, struct err *e)
 {
-	auto_agent_segment struct agent_segment counter = { 0 };
+	auto_agent_segment struct agent_segment agent = { 0 };
 	const struct target *t = p->target;
 
 	if (!is_record)
 		return sites_read_process(ret, p, e);
-	if (agent_segment_read(&counter, p, e) < 0)
+	if (agent_segment_read(&agent, p, e) < 0)
 		return -1;
-	if (!counter.sites_at.v || counter.is_parents) {
+	if (!agent.sites_at.v || agent.is_parents) {
 		err_set_kind(
 			e, ERR_UNSUPPORTED, 0, "%d (%s) has not been recorded", t->pid, t->comm);
 		return err_hint(e, "'memdiag record start -p %d' begins to", t->pid);
 	}
-	if (sites_read_target(ret, t, counter.sites_at, e) < 0)
+	if (sites_read_target(ret, t, agent.sites_at, e) < 0)
 		return -1;
 	if (wire_capture_of(ret->head.period_bytes) == WIRE_PROFILE) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a profile",
 			t->pid, t->comm);
 		return err_hint(e, "'memdiag report --pid %d' shows it", t->pid);
 	}
-	if (counter.segment->noting != WIRE_NOTE_ALL)
+	if (agent.segment->noting != WIRE_NOTE_ALL)
 		warnings_add(warn_to, false,
 			"%d (%s) is not recorded any more: these numbers are from when it was stopped",
 			t->pid, t->comm);
@@ -195,18 +195,18 @@ static int
 read_live_set(
 	struct live_set *s, const struct process *p, const struct sites_copy *sites, struct err *e)
 {
-	auto_agent_segment struct agent_segment counter = { 0 };
+	auto_agent_segment struct agent_segment agent = { 0 };
 
-	if (agent_segment_read(&counter, p, e) < 0)
+	if (agent_segment_read(&agent, p, e) < 0)
 		return -1;
-	if (!counter.segment || counter.segment->noting != WIRE_NOTE_ALL) {
+	if (!agent.segment || agent.segment->noting != WIRE_NOTE_ALL) {
 		err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) is not recorded any more: its blocks are no longer known one by one",
 			(int)p->target->pid, p->target->comm);
 		return err_hint(
 			e, "'memdiag record report DIR' reads them from its log, if it had one");
 	}
-	return live_set_read(s, p, &counter, sites->nr_sites, e);
+	return live_set_read(s, p, &agent, sites->nr_sites, e);
 }
 
 /* Make a profile of SITES, and find the addresses that W requests.  Returns 0, or -1 with E. */
@@ -227,12 +227,12 @@ report_work_collect(struct process_report *ret, const struct report_work *w,
 	/* Symbols take longer to find, and are not read from the process. */
 	deadline_set(w->ui.files_timeout_ns);
 	if (profile_collect_stacks(&ret->p, sites, p, stack_of, e) < 0 ||
-		live_files_name(ret->p, p, &w->reporting.symbols, e) < 0)
+		live_files_name(ret->p, p, &w->io.symbols, e) < 0)
 		return -1;
 	return !w->nr_addresses
 		? 0
 		: live_blocks_list(&ret->addresses, &set, sites, ret->p, stack_of, &w->choice,
-			  w->reporting.calls.focus, w->reporting.calls.ignore, w->nr_addresses, e);
+			  w->io.calls.focus, w->io.calls.ignore, w->nr_addresses, e);
 }
 
 /* Read the sites of the process in W without stopping it; store its name and PID in NAME. */
@@ -317,7 +317,7 @@ read_chosen(struct profile **ret, struct report_work *w, struct history_chosen *
 		history_chosen_profile(ret, chosen, r, e) < 0)
 		return -1;
 	warn_of_choice(warn_to, w, chosen);
-	return symbols_find(*ret, &w->reporting.symbols, e);
+	return symbols_find(*ret, &w->io.symbols, e);
 }
 
 /* Read the input of W.  The caller frees RET->p and RET->addresses.v, even on failure. */
@@ -327,7 +327,7 @@ read_any(struct process_report *ret, struct report_work *w, char *name, size_t s
 {
 	if (w->has_choice && (w->file || w->choice.has_age))
 		return read_chosen(&ret->p, w, ret->chosen, name, size, warn_to, e);
-	return w->file ? reporting_read(&ret->p, w->file, &w->reporting, &w->ui, e)
+	return w->file ? profile_io_read(&ret->p, w->file, &w->io, &w->ui, e)
 		       : report_work_read_process(ret, w, name, size, warn_to, e);
 }
 
@@ -345,9 +345,9 @@ report_work_subtract(struct profile *p, const struct report_work *w, const char 
 {
 	auto_profile struct profile *base = NULL;
 
-	if (reporting_read(&base, w->base, &w->reporting, &w->ui, e) < 0)
+	if (profile_io_read(&base, w->base, &w->io, &w->ui, e) < 0)
 		return -1;
-	reporting_warn(warn_to, base);
+	profile_io_warn(warn_to, base);
 	if (w->is_record && !is_same_record(p, base)) {
 		err_set_kind(e, ERR_USAGE, 0,
 			"'%s' is from another process, or from before the last start of the record",
@@ -409,7 +409,7 @@ made_report_release(struct made_report *m)
 static int
 make_report(struct made_report *m, struct report_work *w, struct ui_output *saved, struct err *e)
 {
-	struct reporting *r = &w->reporting;
+	struct profile_io_options *r = &w->io;
 	struct profile *p;
 
 	m->read.chosen = &m->chosen;
@@ -418,7 +418,7 @@ make_report(struct made_report *m, struct report_work *w, struct ui_output *save
 	p = m->read.p;
 	if (find_type(w, p, &r->calls.type, e) < 0)
 		return -1;
-	reporting_warn(&m->warnings, p);
+	profile_io_warn(&m->warnings, p);
 	if (w->is_record)
 		warn_of_missing(&m->warnings, p);
 	if (save(p, w, saved, e) < 0 ||
@@ -443,7 +443,7 @@ report_work_run_once(struct report_work *w, struct err *e)
 	auto_output struct ui_output out = { 0 }, saved = { 0 };
 
 	if (make_report(&m, w, &saved, e) < 0 || ui_output_open(&out, &w->ui, e) < 0 ||
-		reporting_write(&m.v, &w->reporting, &m.warnings, &out, e) < 0 ||
+		profile_io_write(&m.v, &w->io, &m.warnings, &out, e) < 0 ||
 		ui_output_close(&out, e) < 0 || (w->save && ui_output_close(&saved, e) < 0))
 		return -1;
 	warnings_print(&m.warnings, &w->ui);
@@ -479,11 +479,11 @@ write_report(struct report_work *w, struct made_report *m, bool is_first, struct
 	if (!page.f)
 		return err_set(e, ENOMEM, "cannot write the report");
 	page.has_lines = true;
-	if (w->reporting.format == &report_format_text) {
+	if (w->io.format == &report_format_text) {
 		fputs(is_first ? "" : "\n", page.f);
 		print_time(page.f);
 	}
-	failed = reporting_write(&m->v, &w->reporting, &m->warnings, &page, e);
+	failed = profile_io_write(&m->v, &w->io, &m->warnings, &page, e);
 	if (fclose(page.f) != 0 && !failed)
 		failed = err_set(e, ENOMEM, "cannot write the report");
 	return failed;
@@ -508,10 +508,10 @@ report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_o
 		return -1;
 	deadline_set(NO_DEADLINE_NS);
 	*is_partial |= m.warnings.is_partial;
-	if (w->reporting.format == &report_format_text)
+	if (w->io.format == &report_format_text)
 		warnings_print(&m.warnings, &w->ui);
-	return profile_write(out->f, text, len) < len || ferror(out->f) ||
-		!profile_has_reader(out->f);
+	return capture_write(out->f, text, len) < len || ferror(out->f) ||
+		!capture_has_reader(out->f);
 }
 
 /*
@@ -536,7 +536,7 @@ wait_for_next(struct target *t, uint64_t next, uint64_t end_ns)
 	const uint64_t until_ns = end_ns && end_ns < next ? end_ns : next;
 	const uint64_t now_ns = os_now_ns();
 
-	return profile_wait(t, until_ns > now_ns ? until_ns - now_ns : 0) == PROFILE_WAIT_OVER &&
+	return capture_wait(t, until_ns > now_ns ? until_ns - now_ns : 0) == CAPTURE_WAIT_OVER &&
 		until_ns == next;
 }
 
@@ -571,7 +571,7 @@ run_again(struct report_work *w, struct err *e)
 	if (ui_find_process(&w->ui, e) < 0 || target_open(&t, w->ui.pid, e) < 0 ||
 		ui_output_open(&out, &w->ui, e) < 0)
 		return -1;
-	profile_hold_signals();
+	capture_hold_signals();
 	if (report_until_end(w, &t, &is_partial, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
 	return is_partial ? UI_PARTIAL : UI_DONE;
@@ -581,12 +581,12 @@ int
 report_work_run(struct report_work *w, struct err *e)
 {
 	limits_set(&w->ui);
-	if (reporting_begin(&w->reporting, &w->ui, e) < 0)
+	if (profile_io_begin(&w->io, &w->ui, e) < 0)
 		return -1;
-	if (w->every_ns && !(w->reporting.format->can & FORMAT_TAKES_REPEATS))
+	if (w->every_ns && !(w->io.format->can & FORMAT_TAKES_REPEATS))
 		return err_set_kind(e, ERR_USAGE, 0,
 			"--every writes text or, with --json, a document on each line");
-	if (w->nr_addresses && !(w->reporting.format->can & FORMAT_TAKES_BLOCKS))
+	if (w->nr_addresses && !(w->io.format->can & FORMAT_TAKES_BLOCKS))
 		return err_set_kind(e, ERR_USAGE, 0, "--addresses is for text and --json");
 	return w->every_ns ? run_again(w, e) : report_work_run_once(w, e);
 }

@@ -5,14 +5,14 @@
 #ifndef MEMDIAG_CMD_REPORT_WORK_H
 #define MEMDIAG_CMD_REPORT_WORK_H
 
-#include "cmd/reporting.h"
+#include "cmd/profile-io.h"
 #include "recording/choice.h"
 #include "ui/option.h"
 #include "ui/ui.h"
 
 struct report_work {
 	struct ui_options ui;
-	struct reporting reporting;
+	struct profile_io_options io;
 	const char *file;  /* NULL: read the process in UI */
 	const char *base;  /* the profile to subtract; NULL: none is subtracted */
 	const char *value; /* --value; NULL: the type that the profile shows by default */
@@ -41,7 +41,7 @@ struct report_work {
 	bool is_record;
 };
 
-/* --format, --value, and the options of reporting_syntax; the input is a struct report_work. */
+/* --format, --value, and the options of profile_io_syntax; the input is a struct report_work. */
 extern const struct ui_syntax report_work_syntax;
 
 /*

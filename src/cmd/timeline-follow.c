@@ -39,7 +39,7 @@ struct following {
 	uint64_t interval_ns; /* the last interval length shown */
 	size_t nr_said;	      /* warnings already shown */
 	uint64_t left_ns;     /* time since which it seems to have no writer; 0: it has one */
-	enum profile_wait why;
+	enum capture_wait why;
 };
 
 static uint64_t
@@ -51,15 +51,6 @@ period_ns(const struct timeline_follow *w)
 }
 
 /* ---- printing ---- */
-
-static void
-timeline_follow_print_head(const struct following *g)
-{
-	if (g->w->format == FOLLOW_FORMAT_CSV)
-		timeline_print_csv_head(g->text);
-	if (g->w->format == FOLLOW_FORMAT_TEXT)
-		timeline_print_line_head(g->text);
-}
 
 static struct timeline_view
 view_of(const struct following *g)
@@ -113,8 +104,12 @@ print_lines(struct following *g)
 {
 	const struct history *h = follow_history(g->f);
 
-	if (!g->has_head)
-		timeline_follow_print_head(g);
+	if (!g->has_head) {
+		if (g->w->format == FOLLOW_FORMAT_CSV)
+			timeline_print_csv_head(g->text);
+		if (g->w->format == FOLLOW_FORMAT_TEXT)
+			timeline_print_line_head(g->text);
+	}
 	g->has_head = true;
 	note_length(g);
 	for (size_t i = 0; i < h->intervals.nr; i++) {
@@ -147,16 +142,6 @@ timeline_follow_draw(struct following *g, struct err *e)
 	return timeline_print_text(&v, &page, e);
 }
 
-/* Print warnings, unless on a terminal, where the next plot would hide them. */
-static void
-say_warnings(struct following *g)
-{
-	const struct profile *facts = g->w->recording->facts;
-
-	while (!g->is_plot && g->nr_said < facts->warnings.nr)
-		ui_note(g->w->ui, "%s", facts->warnings.v[g->nr_said++]);
-}
-
 static int
 print_new(struct following *g, bool has_all, struct err *e)
 {
@@ -174,6 +159,7 @@ timeline_follow_print(struct following *g, bool has_all, struct err *e)
 	auto_free char *text = NULL;
 	size_t len;
 	int failed;
+	const struct profile *facts;
 
 	if (has_all && g->progress) {
 		ui_progress_end(g->progress);
@@ -187,9 +173,12 @@ timeline_follow_print(struct following *g, bool has_all, struct err *e)
 		failed = err_set(e, ENOMEM, "cannot show the log");
 	if (failed)
 		return -1;
-	if (profile_write(g->out->f, text, len) < len && !ferror(g->out->f))
-		g->why = PROFILE_WAIT_ASKED;
-	say_warnings(g);
+	if (capture_write(g->out->f, text, len) < len && !ferror(g->out->f))
+		g->why = CAPTURE_WAIT_ASKED;
+	/* Print warnings, unless on a terminal, where the next plot would hide them. */
+	facts = g->w->recording->facts;
+	while (!g->is_plot && g->nr_said < facts->warnings.nr)
+		ui_note(g->w->ui, "%s", facts->warnings.v[g->nr_said++]);
 	return 0;
 }
 
@@ -209,17 +198,17 @@ is_left(struct following *g)
 static int
 wait_for_more(struct following *g, enum follow_state state)
 {
-	if (state == FOLLOW_CLOSED || ferror(g->out->f) || g->why == PROFILE_WAIT_ASKED)
+	if (state == FOLLOW_CLOSED || ferror(g->out->f) || g->why == CAPTURE_WAIT_ASKED)
 		return 1;
 	if (state != FOLLOW_LEFT)
 		g->left_ns = 0;
 	else if (is_left(g))
 		return 1;
-	g->why = profile_wait(g->target, state == FOLLOW_MORE ? 0 : period_ns(g->w));
+	g->why = capture_wait(g->target, state == FOLLOW_MORE ? 0 : period_ns(g->w));
 	/* Its writer still has to write the rest. */
-	if (g->why == PROFILE_WAIT_ENDED)
+	if (g->why == CAPTURE_WAIT_ENDED)
 		g->target = NULL;
-	return g->why == PROFILE_WAIT_ASKED;
+	return g->why == CAPTURE_WAIT_ASKED;
 }
 
 static int
@@ -240,7 +229,7 @@ static int
 timeline_follow_finish(struct following *g, enum follow_state state, struct err *e)
 {
 	const struct profile *facts = g->w->recording->facts;
-	const bool is_over = g->why != PROFILE_WAIT_ASKED && !ferror(g->out->f);
+	const bool is_over = g->why != CAPTURE_WAIT_ASKED && !ferror(g->out->f);
 
 	follow_end(g->f, is_over && state == FOLLOW_LEFT);
 	if (g->is_plot)
@@ -270,7 +259,7 @@ timeline_follow(const struct timeline_follow *w, struct ui_output *out, struct w
 	enum follow_state state = FOLLOW_MORE;
 	int failed;
 
-	profile_hold_signals();
+	capture_hold_signals();
 	if (follow_new(&f, w->recording, w->interval_ns, e) < 0)
 		return -1;
 	g.f = f;

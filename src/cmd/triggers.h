@@ -4,7 +4,7 @@
 #ifndef MEMDIAG_CMD_TRIGGERS_H
 #define MEMDIAG_CMD_TRIGGERS_H
 
-#include "capture/options.h"
+#include "capture/capture.h"
 #include "ui/option.h"
 
 /* Its input is a struct trigger_options. */

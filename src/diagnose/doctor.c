@@ -426,15 +426,6 @@ find_calls(struct findings *fs, const struct known *k)
 }
 
 static void
-check_root(struct findings *fs, const struct known *k)
-{
-	if (!os_sees_proc(k->target))
-		doctor_find(fs, "agent", FINDING_NO,
-			"count, profile and record cannot load the agent: its root directory "
-			"(chroot?) has no /proc");
-}
-
-static void
 check_arenas(struct findings *fs, struct known *k)
 {
 	struct malloc_layout layout;
@@ -531,7 +522,10 @@ doctor_check_process(struct findings *fs, const struct target *t)
 	doctor_check_pages(fs, &k);
 	if (k.has_maps) {
 		check_malloc(fs, &k);
-		check_root(fs, &k);
+		if (!os_sees_proc(k.target))
+			doctor_find(fs, "agent", FINDING_NO,
+				"count, profile and record cannot load the agent: its root directory "
+				"(chroot?) has no /proc");
 		check_arenas(fs, &k);
 		doctor_check_threads(fs, &k);
 		if (k.inject)

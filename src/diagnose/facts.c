@@ -257,23 +257,6 @@ is_orphan(const struct heap_arena *a)
 	return !a->is_main && a->attached == 0;
 }
 
-/* Add an arena whose pages are all known. */
-static void
-facts_add_pages(struct verdict_facts *f, const struct heap_arena *a)
-{
-	f->trimmable_bytes += a->trim.rss_bytes;
-	f->mlocked_bytes += a->trim.mlocked_bytes + a->page_bytes[HEAP_PAGE_BEHIND];
-	/* Locked bytes still fill whole pages. */
-	f->stranded_bytes += facts_minus(a->stranded_bytes, a->trim.mlocked_bytes);
-	f->mixed_bytes += facts_minus(a->page_bytes[HEAP_PAGE_MIXED], a->trim.mlocked_bytes);
-	f->large_bytes += facts_large_bytes(a);
-	f->main_bytes += a->is_main ? a->trim.rss_bytes : 0;
-	f->orphan_bytes += is_orphan(a) ? a->trim.rss_bytes : 0;
-	f->shared_bytes += facts_minus(a->trim.rss_bytes, a->trim.uss_bytes);
-	f->returned_bytes += a->page_bytes[HEAP_PAGE_RETURNED];
-	f->free_swap_bytes += a->trim.swap_bytes;
-}
-
 static void
 facts_add_arena(struct verdict_facts *f, const struct heap_arena *a, uint64_t *largest_pin)
 {
@@ -286,7 +269,18 @@ facts_add_arena(struct verdict_facts *f, const struct heap_arena *a, uint64_t *l
 		return;
 	}
 	f->free_bytes += a->fast.bytes + a->binned.bytes + a->top.bytes;
-	facts_add_pages(f, a);
+	/* Add an arena whose pages are all known. */
+	f->trimmable_bytes += a->trim.rss_bytes;
+	f->mlocked_bytes += a->trim.mlocked_bytes + a->page_bytes[HEAP_PAGE_BEHIND];
+	/* Locked bytes still fill whole pages. */
+	f->stranded_bytes += facts_minus(a->stranded_bytes, a->trim.mlocked_bytes);
+	f->mixed_bytes += facts_minus(a->page_bytes[HEAP_PAGE_MIXED], a->trim.mlocked_bytes);
+	f->large_bytes += facts_large_bytes(a);
+	f->main_bytes += a->is_main ? a->trim.rss_bytes : 0;
+	f->orphan_bytes += is_orphan(a) ? a->trim.rss_bytes : 0;
+	f->shared_bytes += facts_minus(a->trim.rss_bytes, a->trim.uss_bytes);
+	f->returned_bytes += a->page_bytes[HEAP_PAGE_RETURNED];
+	f->free_swap_bytes += a->trim.swap_bytes;
 	add_pins(f, a, largest_pin);
 }
 
@@ -329,16 +323,6 @@ facts_is_mapped(const struct regions *maps, const struct os_held_file *file)
 	return false;
 }
 
-static void
-note_held(struct verdict_held *most, const struct target *t, const struct os_held_file *file)
-{
-	if (file->bytes <= most->bytes)
-		return;
-	*most = (struct verdict_held){ .bytes = file->bytes, .pid = t->pid, .fd = file->fd };
-	snprintf(most->name, sizeof most->name, "%.*s", (int)sizeof most->name - 1, file->name);
-	snprintf(most->comm, sizeof most->comm, "%.*s", (int)sizeof most->comm - 1, t->comm);
-}
-
 /* Return the bytes of files that T holds and that MAPS, the target's mappings, does not contain. */
 static uint64_t
 add_held(struct verdict_held *most, const struct target *t, const struct regions *maps)
@@ -354,7 +338,15 @@ add_held(struct verdict_held *most, const struct target *t, const struct regions
 		if (facts_is_mapped(maps, &file[i]))
 			continue;
 		bytes += file[i].bytes;
-		note_held(most, t, &file[i]);
+		if (file[i].bytes <= most->bytes)
+			continue;
+		*most = (struct verdict_held){
+			.bytes = file[i].bytes, .pid = t->pid, .fd = file[i].fd
+		};
+		snprintf(most->name, sizeof most->name, "%.*s", (int)sizeof most->name - 1,
+			file[i].name);
+		snprintf(
+			most->comm, sizeof most->comm, "%.*s", (int)sizeof most->comm - 1, t->comm);
 	}
 	return bytes;
 }

@@ -41,18 +41,6 @@ heap_other_malloc(const struct heap_answer *s, char *buf, size_t size)
 	return true;
 }
 
-/* Warn if the program has its own malloc, so that few threads use libc's ... */
-static void
-warn_of_other_malloc(struct heap_answer *s)
-{
-	char path[256];
-
-	if (heap_other_malloc(s, path, sizeof path))
-		warnings_add(&s->warnings, true,
-			"the program's malloc is not glibc's but that of %s: this is only what lies in glibc's in addition",
-			path);
-}
-
 /* ... or explain that no thread uses libc's. */
 static int
 hint_at_other_malloc(const struct heap_answer *s, struct err *e)
@@ -140,17 +128,6 @@ warn_of_own_memory(struct heap_answer *s, bool is_by_lists)
 		is_by_lists ? "" : "; with --bins-only it takes less");
 }
 
-static void
-warn_of_core(struct heap_answer *s)
-{
-	struct os_core_facts f;
-
-	if (os_core_facts(&s->target, &f) && f.missing_bytes)
-		warnings_add(&s->warnings, true,
-			"the core file is cut short: %" PRIu64 " bytes are missing",
-			f.missing_bytes);
-}
-
 /* ---- judging ---- */
 
 /* Compare the heaps with the counts of malloc and the kernel.  SPACE may be NULL. */
@@ -229,14 +206,23 @@ int
 heap_ask(struct heap_answer *s, const struct heap_question *q, struct err *e)
 {
 	struct err ignored;
+	struct os_core_facts f;
+	char path[256];
 
 	s->core = q->core;
 	if (open_target(s, q, e) < 0 || os_check_memory(&s->target, e) < 0 ||
 		process_read(&s->process, &s->target, e) < 0)
 		return -1;
 	s->has_status = !q->core && os_status(&s->target, 0, &s->status, &ignored) == 0;
-	warn_of_other_malloc(s);
-	warn_of_core(s);
+	/* Warn if the program has its own malloc, so that few threads use libc's ... */
+	if (heap_other_malloc(s, path, sizeof path))
+		warnings_add(&s->warnings, true,
+			"the program's malloc is not glibc's but that of %s: this is only what lies in glibc's in addition",
+			path);
+	if (os_core_facts(&s->target, &f) && f.missing_bytes)
+		warnings_add(&s->warnings, true,
+			"the core file is cut short: %" PRIu64 " bytes are missing",
+			f.missing_bytes);
 	if (!q->xml && heap_context_read(&s->around, &s->process, e) < 0)
 		return -1;
 	if (heap_read_heap(s, q, e) < 0)

@@ -23,19 +23,6 @@
 #include "maps/maps.h"
 #include "maps/space.h"
 
-/* Warn if a second libc is loaded, whose memory is not in malloc's account. */
-static void
-warn_of_second_libc(struct info *info)
-{
-	const struct object *libc = process_second_libc(info->space.process);
-	char path[256];
-
-	if (libc)
-		warnings_add(&info->warnings, false,
-			"a second libc is loaded, %s: what its malloc has is counted as not from malloc",
-			text_printable(libc->path, path, sizeof path));
-}
-
 static int
 read_accounted_space(struct info *info, struct err *e)
 {
@@ -45,6 +32,8 @@ read_accounted_space(struct info *info, struct err *e)
 		.count_mmapped = malloc_count_mmapped };
 	struct space *s = &info->space;
 	struct err why;
+	const struct object *libc;
+	char path[256];
 
 	if (space_read(s, &info->mt.target, &all, e) < 0)
 		return -1;
@@ -53,7 +42,12 @@ read_accounted_space(struct info *info, struct err *e)
 			s->rss_error.msg);
 	if (info->mt.is_jemalloc)
 		return 0;
-	warn_of_second_libc(info);
+	/* Warn if a second libc is loaded, whose memory is not in malloc's account. */
+	libc = process_second_libc(info->space.process);
+	if (libc)
+		warnings_add(&info->warnings, false,
+			"a second libc is loaded, %s: what its malloc has is counted as not from malloc",
+			text_printable(libc->path, path, sizeof path));
 	if (s->process->arenas_error.kind)
 		warnings_add(&info->warnings, true, "cannot find the arenas: %s",
 			s->process->arenas_error.msg);
@@ -61,33 +55,6 @@ read_accounted_space(struct info *info, struct err *e)
 		warnings_add(&info->warnings, false,
 			"cannot determine which threads use which arena: %s", why.msg);
 	return 0;
-}
-
-/*
- * Read the stacks that hold most memory, if a profile is running.  The rest does not depend on
- * them.
- */
-static void
-read_profile_top(struct info *info)
-{
-	struct err why;
-
-	if (profile_top_read(&info->top, info->space.process, &why) < 0)
-		warnings_add(&info->warnings, false,
-			"cannot read the profile that is being taken: %s", why.msg);
-}
-
-/* Include the excess of malloc's own account, which is printed for each arena. */
-static void
-warn_of_foreign(struct info *info)
-{
-	uint64_t bytes = space_foreign_sbrk(&info->space);
-	char text[32];
-
-	if (bytes)
-		warnings_add(&info->warnings, false,
-			"the program took %s itself with sbrk(), between parts of malloc's heap: malloc counts that as in use in arena 0",
-			text_bytes(bytes, text, sizeof text));
 }
 
 /* Refuse an arena that does not exist, and add remarks on the document. */
@@ -113,6 +80,10 @@ check_document(struct info *info, const struct info_options *opt, struct err *e)
 int
 info_understand(struct info *info, const struct info_options *opt, struct err *e)
 {
+	struct err why;
+	uint64_t bytes;
+	char text[32];
+
 	if (info->mt.is_jemalloc)
 		return read_accounted_space(info, e) < 0 ? -1
 							 : info_understand_jemalloc(info, opt, e);
@@ -122,12 +93,23 @@ info_understand(struct info *info, const struct info_options *opt, struct err *e
 		return -1;
 	if (read_accounted_space(info, e) < 0 || info_match_arenas(info, e) < 0)
 		return -1;
-	warn_of_foreign(info);
+	/* Include the excess of malloc's own account, which is printed for each arena. */
+	bytes = space_foreign_sbrk(&info->space);
+	if (bytes)
+		warnings_add(&info->warnings, false,
+			"the program took %s itself with sbrk(), between parts of malloc's heap: malloc counts that as in use in arena 0",
+			text_bytes(bytes, text, sizeof text));
 	if (info_check(info, e) < 0)
 		return -1;
 	info_account(info);
 	info_judge(info);
-	read_profile_top(info);
+	/*
+	 * Read the stacks that hold most memory, if a profile is running.  The rest does not depend
+	 * on them.
+	 */
+	if (profile_top_read(&info->top, info->space.process, &why) < 0)
+		warnings_add(&info->warnings, false,
+			"cannot read the profile that is being taken: %s", why.msg);
 	return 0;
 }
 

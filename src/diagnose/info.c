@@ -45,20 +45,6 @@ ask_malloc(struct info *info, const struct info_options *opt, struct err *e)
 	return 0;
 }
 
-static void
-warn_of_rough(struct info *info, const struct heap *h)
-{
-	const struct heap_arena *first = NULL;
-	size_t nr = 0;
-
-	for (size_t i = 0; i < h->arena.nr; i++)
-		if (h->arena.v[i].certainty == HEAP_APPROXIMATE && !nr++)
-			first = &h->arena.v[i];
-	if (nr)
-		warnings_add(&info->warnings, true, "approximate: %zu of %zu arenas; arena %u: %s",
-			nr, h->arena.nr, first->nr, first->why);
-}
-
 /* Read the lists, which contain all free chunks that malloc_info() reports. */
 static int
 read_heaps(struct info *info, const struct info_options *opt, struct err *e)
@@ -67,6 +53,8 @@ read_heaps(struct info *info, const struct info_options *opt, struct err *e)
 	const struct heap_options how = { .max_stop_ns = mt->traced.kind ? 0 : opt->max_lock_ns,
 		.bins_only = true };
 	struct heap *h = &info->heap;
+	const struct heap_arena *first = NULL;
+	size_t nr = 0;
 
 	deadline_set(opt->ui.timeout_ns);
 	if (heap_read(h, &mt->process, &how, e) < 0 || heap_write_xml(h, &info->xml, e) < 0)
@@ -74,7 +62,12 @@ read_heaps(struct info *info, const struct info_options *opt, struct err *e)
 	info->nr_stops = h->nr_stops;
 	info->stopped_ns = h->stopped_ns;
 	info->longest_stop_ns = h->longest_stop_ns;
-	warn_of_rough(info, h);
+	for (size_t i = 0; i < h->arena.nr; i++)
+		if (h->arena.v[i].certainty == HEAP_APPROXIMATE && !nr++)
+			first = &h->arena.v[i];
+	if (nr)
+		warnings_add(&info->warnings, true, "approximate: %zu of %zu arenas; arena %u: %s",
+			nr, h->arena.nr, first->nr, first->why);
 	return 0;
 }
 

@@ -158,20 +158,6 @@ objects_by_start(const void *a, const void *b)
 }
 
 /*
- * Sort the objects and clip their extents: a damaged header may claim any extent, but no object
- * reaches into the next.
- */
-static void
-sort_and_clip(struct objects *o)
-{
-	if (o->nr)
-		qsort(o->v, o->nr, sizeof *o->v, objects_by_start);
-	for (size_t i = 1; i < o->nr; i++)
-		if (o->v[i - 1].end.v > o->v[i].start.v)
-			o->v[i - 1].end = o->v[i].start;
-}
-
-/*
  * Return the image of the object that begins with R, from KNOWN if possible; NULL if it cannot be
  * opened.
  */
@@ -212,7 +198,15 @@ objects_find(struct objects *o, const struct regions *m, const struct target *t,
 		found->image = image;
 		objects_describe(found, r, &a);
 	}
-	sort_and_clip(o);
+	/*
+	 * Sort the objects and clip their extents: a damaged header may claim any extent, but no
+	 * object reaches into the next.
+	 */
+	if (o->nr)
+		qsort(o->v, o->nr, sizeof *o->v, objects_by_start);
+	for (size_t i = 1; i < o->nr; i++)
+		if (o->v[i - 1].end.v > o->v[i].start.v)
+			o->v[i - 1].end = o->v[i].start;
 	return 0;
 }
 

@@ -70,15 +70,6 @@ parse_kb(const char *text, uint64_t *ret_bytes)
 	return true;
 }
 
-static void
-add_field(struct smaps_entry *entry, enum smaps_field f, uint64_t bytes)
-{
-	*(uint64_t *)(void *)((char *)entry + member[f]) += bytes;
-	if (f == SMAPS_PRIVATE_DIRTY)
-		entry->dirty_bytes += bytes;
-	entry->fields |= SMAPS_BIT(f);
-}
-
 enum smaps_line
 smaps_take_line(struct smaps_entry *entry, const char *line)
 {
@@ -93,7 +84,10 @@ smaps_take_line(struct smaps_entry *entry, const char *line)
 			continue;
 		if (entry->fields & SMAPS_BIT(i) || !parse_kb(colon + 1, &bytes))
 			return SMAPS_BAD;
-		add_field(entry, (enum smaps_field)i, bytes);
+		*(uint64_t *)(void *)((char *)entry + member[i]) += bytes;
+		if (i == SMAPS_PRIVATE_DIRTY)
+			entry->dirty_bytes += bytes;
+		entry->fields |= SMAPS_BIT(i);
 		return SMAPS_TAKEN;
 	}
 	if (len == strlen("VmFlags") && strncmp(line, "VmFlags", len) == 0)

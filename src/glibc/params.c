@@ -271,17 +271,6 @@ params_of(const struct params_values *v)
 	};
 }
 
-static void
-params_keep(struct look *k, const struct best *best)
-{
-	look_narrow(k, best->first, best->last);
-	k->l->mp = best->at;
-	k->l->mp_members = best->members;
-	k->l->params = params_of(&best->values);
-	look_note(k, "mp_ by %s",
-		best->fit == FITS_BRK ? "what it holds" : "its initialiser in the file");
-}
-
 int
 malloc_params_read(struct malloc_params *ret, const struct target *t, const struct malloc_layout *l,
 	struct err *e)
@@ -333,6 +322,12 @@ look_for_params(struct look *k)
 	params_search(k, libc, true, &best);
 	if (!best.fit)
 		params_search(k, libc, false, &best);
-	if (best.fit && !best.is_doubtful)
-		params_keep(k, &best);
+	if (best.fit && !best.is_doubtful) {
+		look_narrow(k, best.first, best.last);
+		k->l->mp = best.at;
+		k->l->mp_members = best.members;
+		k->l->params = params_of(&best.values);
+		look_note(k, "mp_ by %s",
+			best.fit == FITS_BRK ? "what it holds" : "its initialiser in the file");
+	}
 }

@@ -236,15 +236,6 @@ read_near(const struct look *k, struct near *ret, size_t max)
 	return nr;
 }
 
-/* Add the caches that word W near the threads' pointers to arenas points to. */
-static void
-add_by_word(const struct look *k, struct caches *c, const struct near *near, size_t nr, size_t w)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (tcache_layout_is_block(k, near[i].word[w]))
-			add_cache(k, c, (raddr){ near[i].word[w] - 2 * k->l->word_bytes });
-}
-
 /*
  * Find the word near the threads' pointers to arenas that leads to the most caches, and replace C
  * by these, if they are as many as C has or as threads were read.  C may have more than the present
@@ -259,7 +250,11 @@ add_by_pointer(struct look *k, struct caches *c)
 
 	for (size_t w = 0; w < 2 * NEAR_WORDS && !tcache_layout_is_late(k); w++) {
 		found = (struct caches){ 0 };
-		add_by_word(k, &found, near, nr, w);
+		/* Add the caches that word W near the threads' pointers to arenas points to. */
+		for (size_t i = 0; i < nr; i++)
+			if (tcache_layout_is_block(k, near[i].word[w]))
+				add_cache(k, &found,
+					(raddr){ near[i].word[w] - 2 * k->l->word_bytes });
 		if (found.nr && found.nr >= least) {
 			*c = found;
 			least = found.nr;
@@ -288,22 +283,6 @@ vote_link(const struct look *k, struct votes *v, raddr at, uint64_t link, unsign
 	v->nr_mangled += !decoded || tcache_layout_is_block(k, decoded + before);
 }
 
-/* Vote with the first blocks of the bins of C. */
-static void
-vote_cache(const struct look *k, struct votes *v, const struct tcache_layout_kind *kind,
-	const struct cache *c)
-{
-	unsigned int word = k->l->word_bytes;
-
-	for (unsigned int bin = 0; bin < kind->l.nr_bins; bin++) {
-		raddr block = { tcache_head(k->l, &kind->l, c->copy + 2 * word, bin) };
-		char link[sizeof(uint64_t)];
-
-		if (block.v && tcache_layout_read_present(k, block, link, word))
-			vote_link(k, v, block, word_at(k, link), 0);
-	}
-}
-
 /* Vote with the first chunks of the fast bins of ARENA; their links point to chunks. */
 static void
 vote_fastbins(const struct look *k, struct votes *v, raddr arena)
@@ -330,8 +309,18 @@ find_links(struct look *k, const struct caches *c)
 {
 	struct votes v = { 0 };
 
-	for (size_t i = 0; i < c->nr; i++)
-		vote_cache(k, &v, c->kind, &c->v[i]);
+	for (size_t i = 0; i < c->nr; i++) {
+		unsigned int word = k->l->word_bytes;
+
+		for (unsigned int bin = 0; bin < c->kind->l.nr_bins; bin++) {
+			raddr block = { tcache_head(
+				k->l, &c->kind->l, c->v[i].copy + 2 * word, bin) };
+			char link[sizeof(uint64_t)];
+
+			if (block.v && tcache_layout_read_present(k, block, link, word))
+				vote_link(k, &v, block, word_at(k, link), 0);
+		}
+	}
 	for (size_t i = 0; k->l->fastbins && i < k->a->nr && i < NR_SAMPLES; i++)
 		vote_fastbins(k, &v, k->a->v[i].addr);
 	if (v.nr_plain == v.nr_mangled) {

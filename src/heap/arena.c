@@ -471,8 +471,10 @@ walk_segments(struct scan *s, struct err *e)
 }
 
 static void
-scan_free(struct scan *s)
+scan_cleanup(struct scan **scan)
 {
+	struct scan *s = *scan;
+
 	for (size_t i = 0; s && i < s->stretch.nr; i++) {
 		free(s->stretch.v[i].runs.v);
 		free(s->stretch.v[i].map);
@@ -483,12 +485,6 @@ scan_free(struct scan *s)
 		free(s->runs.v);
 	}
 	free(s);
-}
-
-static void
-scan_cleanup(struct scan **s)
-{
-	scan_free(*s);
 }
 #define auto_scan __attribute__((cleanup(scan_cleanup)))
 

@@ -45,18 +45,6 @@ marks_merge(struct mark *to, const struct mark *from, size_t nr_first, size_t nr
 	}
 }
 
-/* Merge sorted stretches of WIDTH marks into stretches of twice that, from V to SPARE. */
-static void
-merge_all(struct mark *spare, const struct mark *v, size_t nr, size_t width, struct reader *r)
-{
-	for (size_t i = 0; i < nr && !r->is_late; i += 2 * width) {
-		size_t left = nr - i;
-
-		marks_merge(spare + i, v + i, left < width ? left : width,
-			left < 2 * width ? left : 2 * width, r);
-	}
-}
-
 /*
  * Sort in steps: qsort() cannot be interrupted at the deadline, but a few marks take little time.
  */
@@ -73,7 +61,12 @@ marks_sort(struct marks *m, struct reader *r, struct err *e)
 	for (size_t width = SORTED_AT_ONCE; width < m->nr && !r->is_late; width *= 2) {
 		struct mark *from = m->v;
 
-		merge_all(spare, from, m->nr, width, r);
+		for (size_t i = 0; i < m->nr && !r->is_late; i += 2 * width) {
+			size_t left = m->nr - i;
+
+			marks_merge(spare + i, from + i, left < width ? left : width,
+				left < 2 * width ? left : 2 * width, r);
+		}
 		m->v = spare;
 		m->room = m->nr;
 		spare = from;

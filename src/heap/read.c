@@ -137,23 +137,6 @@ heap_read_some(struct read_work *w, struct err *e)
 	return 0;
 }
 
-/* Set the next state of each arena that was read. */
-static void
-read_judge(struct read_work *w)
-{
-	for (size_t i = 0; i < w->todo.nr; i++) {
-		const struct heap_arena *arena = &w->r.heap->arena.v[i];
-		struct todo *todo = &w->todo.v[i];
-
-		if (todo->is_read &&
-			(arena->certainty == HEAP_EXACT ||
-				(arena->has_neighbours && w->nr_searches) || arena->is_hugetlb ||
-				!w->r.is_stopped || ++todo->nr_tries == TRIES_MAX))
-			todo->state = STATE_DONE;
-		todo->is_read = false;
-	}
-}
-
 /*
  * Search for the caches again in a stop: the layout was found while the target ran, when the data
  * that show the caches may have been torn.  That is rare; but without the caches their chunks would
@@ -369,7 +352,17 @@ read_finish(struct read_work *w, int result, struct err *e)
 	w->r.is_late = false;
 	if (reader_finish_arenas(&w->r, result < 0 ? &ignored : e) < 0 || result < 0)
 		return -1;
-	read_judge(w);
+	for (size_t i = 0; i < w->todo.nr; i++) {
+		const struct heap_arena *arena = &w->r.heap->arena.v[i];
+		struct todo *todo = &w->todo.v[i];
+
+		if (todo->is_read &&
+			(arena->certainty == HEAP_EXACT ||
+				(arena->has_neighbours && w->nr_searches) || arena->is_hugetlb ||
+				!w->r.is_stopped || ++todo->nr_tries == TRIES_MAX))
+			todo->state = STATE_DONE;
+		todo->is_read = false;
+	}
 	w->r.heap->nr_looks += w->nr_begun != 0;
 	return 0;
 }

@@ -113,17 +113,6 @@ runs_follow(struct free_runs *r, uint64_t head, uint64_t first)
 	return true;
 }
 
-static void
-add_sums(struct heap_bin *bin, const struct heap_bin *more)
-{
-	if (!bin->count || more->from_bytes < bin->from_bytes)
-		bin->from_bytes = more->from_bytes;
-	if (more->to_bytes > bin->to_bytes)
-		bin->to_bytes = more->to_bytes;
-	bin->total_bytes += more->total_bytes;
-	bin->count += more->count;
-}
-
 bool
 runs_sum_up(const struct free_runs *r, struct heap_bin bin[HEAP_NR_BINS])
 {
@@ -131,10 +120,16 @@ runs_sum_up(const struct free_runs *r, struct heap_bin bin[HEAP_NR_BINS])
 
 	for (size_t i = 0; i < r->nr; i++) {
 		const struct free_run *run = &r->v[i];
+		struct heap_bin *sums = &bin[run->is_unsorted || !run->bin ? 0 : run->bin - 1];
 
 		/* A run with sizes of several bins can only be in the unsorted bin. */
 		is_sound &= run->is_unsorted || run->bin;
-		add_sums(&bin[run->is_unsorted || !run->bin ? 0 : run->bin - 1], &run->sums);
+		if (!sums->count || run->sums.from_bytes < sums->from_bytes)
+			sums->from_bytes = run->sums.from_bytes;
+		if (run->sums.to_bytes > sums->to_bytes)
+			sums->to_bytes = run->sums.to_bytes;
+		sums->total_bytes += run->sums.total_bytes;
+		sums->count += run->sums.count;
 	}
 	return is_sound;
 }

@@ -413,15 +413,6 @@ no_safe_point(const struct inject_target *callee, const struct borrow_search *s,
 	return err_hint(e, "Try again, or longer with --wait=30s");
 }
 
-static void
-refuse_filter(const struct borrow_search *s, struct err *e)
-{
-	*e = s->filter;
-	err_hint(e,
-		"Nothing was changed. "
-		"'memdiag heap', 'memdiag maps' and 'memdiag trim -n' make no call in it");
-}
-
 int
 borrow_take(struct worker *c, struct inject_target *callee, const struct inject_options *opt,
 	struct inject_report *report, struct err *e)
@@ -446,9 +437,12 @@ borrow_take(struct worker *c, struct inject_target *callee, const struct inject_
 		if (pause_ns < 10000000)
 			pause_ns += pause_ns / 4;
 	}
-	if (result == TRY_REFUSED && s.is_filtered)
-		refuse_filter(&s, e);
-	else if (result == TRY_REFUSED)
+	if (result == TRY_REFUSED && s.is_filtered) {
+		*e = s.filter;
+		err_hint(e,
+			"Nothing was changed. "
+			"'memdiag heap', 'memdiag maps' and 'memdiag trim -n' make no call in it");
+	} else if (result == TRY_REFUSED)
 		no_safe_point(callee, &s, e);
 	candidates_release(&s.found);
 	return result == TRY_TAKEN ? 0 : -1;

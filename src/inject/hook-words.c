@@ -188,15 +188,6 @@ write_words(struct applying *a, pid_t tid, struct err *e)
 	return failed;
 }
 
-static void
-count_words(const struct applying *a)
-{
-	for (size_t i = 0; i < a->changes->nr; i++)
-		if (!a->changes->v[i].is_left)
-			(*(a->changes->v[i].is_code ? &a->report->nr_entries
-						    : &a->report->nr_slots))++;
-}
-
 /* Try once.  Returns 1 when done, 0 if it must be tried again, -1 with E. */
 static int
 apply_once(struct applying *a, struct err *e)
@@ -212,8 +203,12 @@ apply_once(struct applying *a, struct err *e)
 	if (status > 0 && (read_words(a, e) < 0 || write_words(a, tid, e) < 0))
 		status = -1;
 	stop_end(&f, &a->report->stop);
-	if (status > 0)
-		count_words(a);
+	if (status > 0) {
+		for (size_t i = 0; i < a->changes->nr; i++)
+			if (!a->changes->v[i].is_left)
+				(*(a->changes->v[i].is_code ? &a->report->nr_entries
+							    : &a->report->nr_slots))++;
+	}
 	return status;
 }
 

@@ -540,23 +540,6 @@ is_planned(const struct hook_setting *s, raddr at)
 	return false;
 }
 
-/* Add changes that restore slots of LIBRARY's hooks that are not led to another hook. */
-static int
-lift_other_slots(struct hook_setting *s, raddr library, struct err *e)
-{
-	const struct patch_area_image *now = &s->area.now;
-
-	for (uint64_t i = 0; i < now->nr_slots; i++) {
-		const struct patch_word *w = &now->slot[i];
-
-		if (is_hooked(s, w) && !is_planned(s, w->at) &&
-			hook_is_same_object(s, (raddr){ w->hooked }, library) &&
-			add_lifting(s, w, false, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Add changes that restore hooks of the same library that are not to be set. */
 static int
 lift_others(struct hook_setting *s, const struct hook *hook, size_t nr, struct err *e)
@@ -571,7 +554,16 @@ lift_others(struct hook_setting *s, const struct hook *hook, size_t nr, struct e
 			add_lifting(s, &en->word, true, e) < 0)
 			return -1;
 	}
-	return lift_other_slots(s, hook[0].hook, e);
+	/* Restore slots of the library's hooks that are not led to another hook. */
+	for (uint64_t i = 0; i < now->nr_slots; i++) {
+		const struct patch_word *w = &now->slot[i];
+
+		if (is_hooked(s, w) && !is_planned(s, w->at) &&
+			hook_is_same_object(s, (raddr){ w->hooked }, hook[0].hook) &&
+			add_lifting(s, w, false, e) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int

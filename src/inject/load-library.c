@@ -134,13 +134,6 @@ load_library_base_name(const struct load *l)
 	return strrchr(l->path, '/') + 1;
 }
 
-static int
-write_name(const struct load *l, struct worker *c, raddr at, struct err *e)
-{
-	return worker_write(
-		c, at, load_library_base_name(l), strlen(load_library_base_name(l)) + 1, e);
-}
-
 /*
  * Fill descriptor FD of the target, the memfd that C has just made, with L's file.  The target may
  * replace it later: then dlopen() loads other code, which is the target's own.
@@ -215,7 +208,8 @@ load_open_there(const struct load *l, const struct load_calls *calls, const stru
 	const uint64_t open[] = { (uint64_t)AT_FDCWD, path.v, O_RDONLY | O_CLOEXEC };
 
 	if (load_promise_close(calls, c, e) < 0 ||
-		(l->is_copied ? write_name(l, c, path, e)
+		(l->is_copied ? worker_write(c, path, load_library_base_name(l),
+					strlen(load_library_base_name(l)) + 1, e)
 			      : worker_write(c, path, l->path, strlen(l->path) + 1, e)) < 0 ||
 		load_make_syscall(calls, job, c, l->is_copied ? SYS_memfd_create : SYS_openat,
 			l->is_copied ? copy : open, LOAD_FD_OFFSET,
@@ -383,28 +377,13 @@ load_library_load(struct job *job, struct worker *c, const struct workspace *ws,
 	return found == 0 ? explain_failure(job, c, ws, e) : found < 0 ? -1 : 0;
 }
 
-static int
-check_loaded(const struct inject_target *callee, struct load *l, struct err *e)
-{
-	const struct target *t = callee->target;
-	struct os_status s;
-
-	if (strlen(l->path) >= LOAD_PATH_BYTES)
-		return err_set(e, ENAMETOOLONG, "cannot load %s", l->path);
-	if (!*l->build_id)
-		return err_set_kind(e, ERR_UNSUPPORTED, 0,
-			"%s has no build-id, by which it would be known again in a process",
-			l->path);
-	if (os_status(t, t->mem_tid, &s, e) < 0)
-		return -1;
-	return load_refuse_filters(t, e) < 0 ? -1 : choose_way(t, &s, l, e);
-}
-
 int
 load_open(struct load *l, const struct inject_target *callee, const char *path,
 	struct loaded_library *ret, struct err *e)
 {
 	const struct object *there;
+	const struct target *t;
+	struct os_status s;
 
 	*l = (struct load){ .path = realpath(path, NULL), .ret = ret };
 	*ret = (struct loaded_library){ 0 };
@@ -418,7 +397,16 @@ load_open(struct load *l, const struct inject_target *callee, const char *path,
 		*ret = (struct loaded_library){ there->start, true };
 		return 1;
 	}
-	return check_loaded(callee, l, e);
+	t = callee->target;
+	if (strlen(l->path) >= LOAD_PATH_BYTES)
+		return err_set(e, ENAMETOOLONG, "cannot load %s", l->path);
+	if (!*l->build_id)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%s has no build-id, by which it would be known again in a process",
+			l->path);
+	if (os_status(t, t->mem_tid, &s, e) < 0)
+		return -1;
+	return load_refuse_filters(t, e) < 0 ? -1 : choose_way(t, &s, l, e);
 }
 
 void

@@ -94,15 +94,6 @@ safety_find_malloc(const struct image *libc, struct malloc_extent *x)
 	x->below.v = x->start.v - MALLOC_STATIC_BYTES;
 }
 
-static void
-note_below(struct malloc_extent *x, const char *name, const struct image_symbol *s)
-{
-	raddr end = raddr_add(s->addr, s->size_bytes);
-
-	if (end.v <= x->start.v && end.v > x->below.v && !is_malloc_function(name))
-		x->below = end;
-}
-
 /* ---- stdio ---- */
 
 /*
@@ -212,8 +203,13 @@ safety_note_function(const char *name, const struct image_symbol *s, void *arg)
 	if (s->type != STT_FUNC)
 		return 0;
 	/* A local function may be malloc's. */
-	if (!s->is_local)
-		note_below(&l->malloc, name, s);
+	if (!s->is_local) {
+		raddr end = raddr_add(s->addr, s->size_bytes);
+
+		if (end.v <= l->malloc.start.v && end.v > l->malloc.below.v &&
+			!is_malloc_function(name))
+			l->malloc.below = end;
+	}
 	what = danger_of(name);
 	return what ? add_danger(l->callee, s->addr, raddr_add(s->addr, s->size_bytes), what, l->e)
 		    : 0;

@@ -174,18 +174,6 @@ refuse_several_libcs(const struct inject_target *callee, struct err *e)
 }
 
 static int
-refuse_without_list(const struct inject_target *callee, struct err *e)
-{
-	err_set_kind(e, ERR_UNSUPPORTED, 0,
-		"cannot find the library that provides malloc in %d (%s): the dynamic linker's list cannot be read",
-		callee->target->pid, callee->target->comm);
-	return objects_are_of_valgrind(&callee->process->objects)
-		? err_hint(e,
-			  "It runs under valgrind, which has a malloc of its own: see valgrind --tool=massif or --leak-check")
-		: -1;
-}
-
-static int
 check_allocator(struct inject_target *callee, struct err *e)
 {
 	const struct object *o;
@@ -203,8 +191,15 @@ check_allocator(struct inject_target *callee, struct err *e)
 	o = objects_malloc(&callee->process->objects, callee->target);
 	if (!o && objects_check_loaded(&callee->process->objects, callee->target, e) < 0)
 		return -1;
-	if (!o)
-		return refuse_without_list(callee, e);
+	if (!o) {
+		err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"cannot find the library that provides malloc in %d (%s): the dynamic linker's list cannot be read",
+			callee->target->pid, callee->target->comm);
+		return objects_are_of_valgrind(&callee->process->objects)
+			? err_hint(e,
+				  "It runs under valgrind, which has a malloc of its own: see valgrind --tool=massif or --leak-check")
+			: -1;
+	}
 	if (!o->is_libc)
 		return refuse_allocator(callee->target, o, e);
 	callee->libc = o; /* with dlmopen two may exist: this one serves the program */

@@ -112,15 +112,6 @@ walk_ahead(void *arg)
 	return NULL;
 }
 
-static void
-start_thread(struct leaf_pages *c)
-{
-	if (!c->run) /* at full size: unused pages cost nothing */
-		c->run = malloc(RUNS_MAX * sizeof *c->run);
-	if (c->run)
-		c->is_running = pthread_create(&c->thread, NULL, walk_ahead, c) == 0;
-}
-
 /* End the thread after its present walk. */
 static void
 leaf_pages_end_thread(struct leaf_pages *c)
@@ -165,12 +156,6 @@ leaf_pages_pass_over(const struct region *r)
 {
 	return region_is_anonymous(r) && region_is_reserve(r) &&
 		r->end.v - r->start.v > RESERVE_MAX_BYTES;
-}
-
-static bool
-is_skipped(const struct leaf_pages *c, const struct region *r)
-{
-	return region_is_vsyscall(r) || (is_by_pagemap(c) && leaf_pages_pass_over(r));
 }
 
 /*
@@ -248,13 +233,18 @@ hear_region(const struct region *heard, void *arg)
 	/* Walk a range that a torn map contains twice only once. */
 	if (r.start.v < c->told_to.v)
 		r.start = c->told_to;
-	if (r.start.v >= r.end.v || is_skipped(c, &r))
+	if (r.start.v >= r.end.v || region_is_vsyscall(&r) ||
+		(is_by_pagemap(c) && leaf_pages_pass_over(&r)))
 		return;
 	c->told_to = r.end;
 	if (!leaf_pages_fits(c, &r))
 		close_walk(c);
-	if (c->nr_told++ == FEW_REGIONS && is_living(c))
-		start_thread(c);
+	if (c->nr_told++ == FEW_REGIONS && is_living(c)) {
+		if (!c->run) /* at full size: unused pages cost nothing */
+			c->run = malloc(RUNS_MAX * sizeof *c->run);
+		if (c->run)
+			c->is_running = pthread_create(&c->thread, NULL, walk_ahead, c) == 0;
+	}
 	if (!c->open.nr++)
 		c->open.start = r.start;
 	c->open.end = r.end;

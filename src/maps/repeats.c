@@ -77,14 +77,6 @@ pieces_init(struct repeats_pieces *p, size_t nr_leaves)
 	return p->bucket ? 0 : -1;
 }
 
-static void
-pieces_release(struct repeats_pieces *p)
-{
-	free(p->piece.v);
-	free(p->file.v);
-	free(p->bucket);
-}
-
 static bool
 is_sysv(const struct region *r)
 {
@@ -262,7 +254,9 @@ repeats_find(struct repeats *r, const struct space *s, struct err *e)
 	struct repeats_pieces pieces = { 0 };
 	int failed = repeats_find_all(r, &pieces, s);
 
-	pieces_release(&pieces);
+	free(pieces.piece.v);
+	free(pieces.file.v);
+	free(pieces.bucket);
 	if (failed) {
 		repeats_release(r);
 		return err_set(e, ENOMEM, "cannot find what is mapped more than once");

@@ -237,22 +237,6 @@ space_add_up(struct space *s)
 	s->totals.virt_bytes = regions_size(&s->process->maps);
 }
 
-/* Read T into s->own.  Succeeds even if its arenas cannot be found. */
-static int
-space_read_process(struct space *s, const struct target *t, const struct process *known,
-	const struct regions_listener *listener, struct err *e)
-{
-	struct err ignored;
-
-	s->own = calloc(1, sizeof *s->own);
-	if (!s->own)
-		return err_set(e, errno, "cannot keep the mappings of %d", t->pid);
-	if (process_read_with(s->own, t, known, listener, e) < 0)
-		return -1;
-	process_find_arenas(s->own, known, &ignored);
-	return 0;
-}
-
 /* Set s->process: that of OPT, whose regions LISTENER has not received yet, or T as it is now. */
 static int
 space_take_process(struct space *s, const struct target *t, const struct space_options *opt,
@@ -260,8 +244,14 @@ space_take_process(struct space *s, const struct target *t, const struct space_o
 {
 	s->process = opt->process;
 	if (!s->process) {
-		if (space_read_process(s, t, opt->known, listener, e) < 0)
+		struct err ignored;
+
+		s->own = calloc(1, sizeof *s->own);
+		if (!s->own)
+			return err_set(e, errno, "cannot keep the mappings of %d", t->pid);
+		if (process_read_with(s->own, t, opt->known, listener, e) < 0)
 			return -1;
+		process_find_arenas(s->own, opt->known, &ignored);
 		s->process = s->own;
 	} else if (listener) {
 		listener->begin(listener->arg);

@@ -58,25 +58,21 @@ holder_of(int fd)
 }
 
 static int
-claim_refuse(const struct target *t, int fd, struct err *e)
-{
-	pid_t holder = holder_of(fd);
-	char who[48] = "";
-
-	if (holder)
-		snprintf(who, sizeof who, " (process %d)", (int)holder);
-	return err_set_kind(e, ERR_NO_SAFE_POINT, 0, "another memdiag%s is at work on %d (%s)", who,
-		(int)t->pid, t->comm);
-}
-
-static int
 claim_lock(const struct target *t, int fd, uint64_t end_ns, struct err *e)
 {
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK)
 			return err_set(e, errno, "cannot lock %d (%s)", (int)t->pid, t->comm);
-		if (os_now_ns() >= end_ns || os_is_asked_to_end())
-			return claim_refuse(t, fd, e);
+		if (os_now_ns() >= end_ns || os_is_asked_to_end()) {
+			pid_t holder = holder_of(fd);
+			char who[48] = "";
+
+			if (holder)
+				snprintf(who, sizeof who, " (process %d)", (int)holder);
+			return err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+				"another memdiag%s is at work on %d (%s)", who, (int)t->pid,
+				t->comm);
+		}
 		os_sleep_ns(CLAIM_PAUSE_NS);
 	}
 	return 0;

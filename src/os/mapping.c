@@ -57,14 +57,6 @@ fs_of_type(const char *type)
 	return strcmp(type, "hugetlbfs") == 0 ? OS_FS_HUGETLB : OS_FS_OTHER;
 }
 
-static enum os_fs
-mounted_fs(const struct target *t, uint64_t dev)
-{
-	char type[64];
-
-	return os_mounted_type(t, dev, type, sizeof type) < 0 ? OS_FS_UNKNOWN : fs_of_type(type);
-}
-
 enum os_fs
 os_mapping_fs(const struct target *t, raddr start, raddr end, uint64_t dev)
 {
@@ -73,10 +65,11 @@ os_mapping_fs(const struct target *t, raddr start, raddr end, uint64_t dev)
 	struct err e;
 	struct statfs s;
 	auto_fd int fd = -1;
+	char type[64];
 
 	if (page_bytes(t, start) > (uint64_t)sysconf(_SC_PAGESIZE))
 		return OS_FS_HUGETLB;
-	mounted = mounted_fs(t, dev);
+	mounted = os_mounted_type(t, dev, type, sizeof type) < 0 ? OS_FS_UNKNOWN : fs_of_type(type);
 	if (mounted != OS_FS_UNKNOWN)
 		return mounted;
 	/* The link leads to the mapped file itself, whatever its name; only root may follow it. */

@@ -234,23 +234,18 @@ perf_open(struct perf **ret, const struct perf_options *o, struct err *e)
 
 /* ---- closing ---- */
 
-static void
-close_cpu(struct perf *p, size_t cpu)
-{
-	if (p->page[cpu])
-		munmap(p->page[cpu], p->page_bytes + p->ring_bytes);
-	for (size_t i = 0; i < p->nr_events; i++)
-		cleanup_fd(&p->fd[cpu * p->nr_events + i]);
-}
-
 void
 perf_free(struct perf *p)
 {
 	if (!p)
 		return;
 	/* Include the CPU that could not be opened. */
-	for (size_t cpu = 0; p->fd && cpu < p->nr_cpus; cpu++)
-		close_cpu(p, cpu);
+	for (size_t cpu = 0; p->fd && cpu < p->nr_cpus; cpu++) {
+		if (p->page[cpu])
+			munmap(p->page[cpu], p->page_bytes + p->ring_bytes);
+		for (size_t i = 0; i < p->nr_events; i++)
+			cleanup_fd(&p->fd[cpu * p->nr_events + i]);
+	}
 	if (p->old_files.rlim_max)
 		setrlimit(RLIMIT_NOFILE, &p->old_files);
 	free(p->rings.ring);

@@ -344,15 +344,6 @@ seize(pid_t tid, struct err *e)
 	return failed;
 }
 
-/* Remove TID from those to detach later. */
-static void
-ptrace_keep(pid_t tid)
-{
-	for (size_t i = 0; i < nr_later; i++)
-		if (later[i] == tid)
-			later[i--] = later[--nr_later];
-}
-
 int
 os_seize(const struct target *t, pid_t tid, struct err *e)
 {
@@ -369,7 +360,10 @@ os_seize(const struct target *t, pid_t tid, struct err *e)
 	if (os_status(t, tid, &s, &ignored) < 0 || s.state == 'Z' || s.state == 'X')
 		return err_set(e, ESRCH, "cannot attach to thread %d", tid);
 	if (s.tracer == gettid()) {
-		ptrace_keep(tid);
+		/* Remove TID from those to detach later. */
+		for (size_t i = 0; i < nr_later; i++)
+			if (later[i] == tid)
+				later[i--] = later[--nr_later];
 		return 0;
 	}
 	/* The other tracer may have detached meanwhile. */

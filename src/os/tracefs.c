@@ -152,27 +152,6 @@ mount_hidden(struct err *e)
 			  "in a container, mount the host's /sys/kernel/tracing into it");
 }
 
-static int
-refuse_mounted(const char *place, struct err *e)
-{
-	err_set_kind(e, ERR_PERMISSION, 0,
-		DID ": tracefs is mounted at %s, and uid %u may not read it", place, geteuid());
-	e->code = EACCES;
-	return err_hint(
-		e, "Run memdiag as root, or: mount -o remount,gid=GROUP,mode=750 %s", place);
-}
-
-static int
-refuse_to_mount(struct err *e)
-{
-	err_set_kind(e, ERR_PERMISSION, 0, DID ": tracefs is not mounted");
-	e->code = EPERM;
-	return err_hint(e,
-		"Add --mount-tracefs%s, and memdiag mounts it for itself, out of sight; "
-		"or run%s: mount -t tracefs nodev /sys/kernel/tracing",
-		geteuid() ? " (as root)" : "", geteuid() ? ", as root" : "");
-}
-
 int
 tracefs_open(struct tracefs *t, bool may_mount, struct err *e)
 {
@@ -181,10 +160,22 @@ tracefs_open(struct tracefs *t, bool may_mount, struct err *e)
 	t->fd = open_mounted(refused, sizeof refused);
 	if (t->fd >= 0)
 		return 0;
-	if (refused[0])
-		return refuse_mounted(refused, e);
-	if (!may_mount)
-		return refuse_to_mount(e);
+	if (refused[0]) {
+		err_set_kind(e, ERR_PERMISSION, 0,
+			DID ": tracefs is mounted at %s, and uid %u may not read it", refused,
+			geteuid());
+		e->code = EACCES;
+		return err_hint(e,
+			"Run memdiag as root, or: mount -o remount,gid=GROUP,mode=750 %s", refused);
+	}
+	if (!may_mount) {
+		err_set_kind(e, ERR_PERMISSION, 0, DID ": tracefs is not mounted");
+		e->code = EPERM;
+		return err_hint(e,
+			"Add --mount-tracefs%s, and memdiag mounts it for itself, out of sight; "
+			"or run%s: mount -t tracefs nodev /sys/kernel/tracing",
+			geteuid() ? " (as root)" : "", geteuid() ? ", as root" : "");
+	}
 	t->fd = mount_hidden(e);
 	return t->fd < 0 ? -1 : 0;
 }

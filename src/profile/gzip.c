@@ -40,17 +40,6 @@ grow_text(struct text *text, size_t *room)
 	return 0;
 }
 
-/* Report that memory ran out: READ of the LEN bytes are TEXT's length uncompressed. */
-static int
-too_large(const char *name, size_t read, size_t len, const struct text *text, struct err *e)
-{
-	char some[32], all[32], became[32];
-
-	return err_set(e, ENOMEM, "cannot read '%s': %s of its %s are %s uncompressed", name,
-		text_bytes(read, some, sizeof some), text_bytes(len, all, sizeof all),
-		text_bytes(text->len, became, sizeof became));
-}
-
 /* Unpack DATA.  Several streams one after the other are one. */
 int
 gzip_unpack(struct text *ret, const char *name, const char *data, size_t len, struct err *e)
@@ -66,8 +55,15 @@ gzip_unpack(struct text *ret, const char *name, const char *data, size_t len, st
 	while (r == Z_OK) {
 		size_t left = (size_t)(end - (const char *)z.next_in), space;
 
-		if (grow_text(ret, &room) < 0)
-			return too_large(name, len - left, len, ret, e);
+		if (grow_text(ret, &room) < 0) {
+			char some[32], all[32], became[32];
+
+			return err_set(e, ENOMEM,
+				"cannot read '%s': %s of its %s are %s uncompressed", name,
+				text_bytes(len - left, some, sizeof some),
+				text_bytes(len, all, sizeof all),
+				text_bytes(ret->len, became, sizeof became));
+		}
 		space = room - ret->len;
 		z.avail_in = left < 1 << 30 ? (uInt)left : 1 << 30;
 		z.avail_out = space < 1 << 30 ? (uInt)space : 1 << 30;

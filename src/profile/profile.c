@@ -44,26 +44,20 @@ profile_new(void)
 	return p;
 }
 
-static void
-index_free(struct profile_index *index)
-{
-	hash_release(&index->strings);
-	hash_release(&index->frames);
-	hash_release(&index->stacks);
-	hash_release(&index->functions);
-	for (size_t i = 0; i < index->blocks.nr; i++)
-		free(index->blocks.v[i]);
-	free(index->blocks.v);
-	free(index->string.v);
-	free(index);
-}
-
 void
 profile_free(struct profile *p)
 {
 	if (!p)
 		return;
-	index_free(p->index);
+	hash_release(&p->index->strings);
+	hash_release(&p->index->frames);
+	hash_release(&p->index->stacks);
+	hash_release(&p->index->functions);
+	for (size_t i = 0; i < p->index->blocks.nr; i++)
+		free(p->index->blocks.v[i]);
+	free(p->index->blocks.v);
+	free(p->index->string.v);
+	free(p->index);
 	free(p->types.v);
 	free(p->mappings.v);
 	free(p->functions.v);

@@ -487,22 +487,6 @@ read_header(struct heap_reader *r, struct err *e)
 	return 0;
 }
 
-/* Read "heap_v2/524288" */
-static int
-read_threaded_header(struct heap_reader *r, struct err *e)
-{
-	const char *at = r->l.line + strlen("heap_v2/"), *end = r->l.line + r->l.len;
-	int64_t rate;
-
-	if (!parse_number(&at, end, &rate) || rate < 0 || at < end)
-		return lines_fail(&r->l, e, "its sampling rate is not a number");
-	r->is_threaded = true;
-	r->rate = (double)rate;
-	r->p->format = "jemalloc heap_v2";
-	r->p->period_bytes = rate;
-	return 0;
-}
-
 /* ---- symbols before the profile ---- */
 
 /* Read "0x4011cf malloc_wrapper--caller" */
@@ -704,8 +688,18 @@ read_heap_read_head(struct heap_reader *r, struct err *e)
 		return -1;
 	if (lines_begins(&r->l, "heap profile:"))
 		return read_header(r, e);
-	if (lines_begins(&r->l, "heap_v2/"))
-		return read_threaded_header(r, e);
+	if (lines_begins(&r->l, "heap_v2/")) {
+		const char *at = r->l.line + strlen("heap_v2/"), *end = r->l.line + r->l.len;
+		int64_t rate;
+
+		if (!parse_number(&at, end, &rate) || rate < 0 || at < end)
+			return lines_fail(&r->l, e, "its sampling rate is not a number");
+		r->is_threaded = true;
+		r->rate = (double)rate;
+		r->p->format = "jemalloc heap_v2";
+		r->p->period_bytes = rate;
+		return 0;
+	}
 	return lines_fail(&r->l, e, "it does not begin as a heap profile does");
 }
 

@@ -18,20 +18,6 @@
 /* Lines that jemalloc prints before the profile begin with this. */
 static const char said_by_jemalloc[] = "<jemalloc>";
 
-static void
-skip_said(const char **data, size_t *len)
-{
-	const size_t n = sizeof said_by_jemalloc - 1;
-
-	while (*len > n && memcmp(*data, said_by_jemalloc, n) == 0) {
-		const char *end = memchr(*data, '\n', *len);
-		const size_t line = end ? (size_t)(end - *data) + 1 : *len;
-
-		*data += line;
-		*len -= line;
-	}
-}
-
 static int
 read_parse(struct profile **ret, const char *name, const char *data, size_t len, struct err *e)
 {
@@ -54,6 +40,7 @@ int
 profile_parse(struct profile **ret, const char *name, const char *data, size_t len, struct err *e)
 {
 	auto_text struct text unpacked = { 0 };
+	size_t n;
 
 	if (gzip_is(data, len)) {
 		if (gzip_unpack(&unpacked, name, data, len, e) < 0)
@@ -61,7 +48,14 @@ profile_parse(struct profile **ret, const char *name, const char *data, size_t l
 		data = unpacked.v;
 		len = unpacked.len;
 	}
-	skip_said(&data, &len);
+	n = sizeof said_by_jemalloc - 1;
+	while (len > n && memcmp(data, said_by_jemalloc, n) == 0) {
+		const char *end = memchr(data, '\n', len);
+		const size_t line = end ? (size_t)(end - data) + 1 : len;
+
+		data += line;
+		len -= line;
+	}
 	return read_parse(ret, name, data, len, e);
 }
 

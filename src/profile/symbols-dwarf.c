@@ -252,20 +252,6 @@ find_unit(struct dwarf_units *u, Dwfl_Module *mod, Dwarf_Die *cu)
 	return *unit;
 }
 
-/* Find the function of UNIT that contains PC. */
-static bool
-symbols_dwarf_find_function(const struct dwarf_unit *unit, Dwarf_Addr pc, Dwarf_Die *ret)
-{
-	size_t nr = count_up_to(unit->functions.v, unit->functions.nr, pc);
-
-	/* A function within another begins later. */
-	while (nr-- > 0)
-		if (pc < unit->functions.v[nr].end)
-			return dwarf_offdie(dwarf_cu_getdwarf(unit->all.cu),
-				       unit->functions.v[nr].die, ret) != NULL;
-	return false;
-}
-
 /* ---- inlined functions ---- */
 
 /* Find the function inlined into DIE, at any depth of blocks, that contains PC. */
@@ -448,11 +434,18 @@ find_in_unit(
 	struct dwarf_units *u, const struct symbols_dwarf_place *at, Dwarf_Die *cu, Dwarf_Die *ret)
 {
 	struct dwarf_unit *unit = find_unit(u, at->mod, cu);
+	size_t nr;
 
 	if (!unit)
 		return -1;
 	*cu = unit->all;
-	return symbols_dwarf_find_function(unit, at->pc, ret);
+	nr = count_up_to(unit->functions.v, unit->functions.nr, at->pc);
+	/* A function within another begins later. */
+	while (nr-- > 0)
+		if (at->pc < unit->functions.v[nr].end)
+			return dwarf_offdie(dwarf_cu_getdwarf(unit->all.cu),
+				       unit->functions.v[nr].die, ret) != NULL;
+	return false;
 }
 
 /* Find the function at AT, and its unit.  Returns as find_by_ranges(). */

@@ -64,26 +64,6 @@ struct namer {
 	struct symbol_table perf;
 };
 
-static void
-object_release(struct symbols_object *o)
-{
-	dwarf_units_release(&o->units);
-	free(o->symbols.v);
-	if (o->dwfl)
-		dwfl_end(o->dwfl);
-}
-
-static void
-namer_release(struct namer *n)
-{
-	for (size_t i = 0; i < n->objects.nr; i++)
-		object_release(&n->objects.v[i]);
-	free(n->objects.v);
-	free(n->object_1);
-	free(n->perf.v);
-	text_release(&n->perf_map);
-}
-
 /* ---- tables of symbols ---- */
 
 /* Return whether A is the better name of two at the same place: malloc, not __libc_malloc. */
@@ -357,16 +337,6 @@ open_of_process(const struct profile *p, struct symbols_object *o, const struct 
 			open_if_profiled(o, os_pid_file_open(p->pid, o->path)));
 }
 
-/*
- * Open O's file elsewhere than at its path: in the process of P, which has mapped it at M, or where
- * files are kept by their build-id.
- */
-static bool
-open_elsewhere(const struct profile *p, struct symbols_object *o, const struct profile_mapping *m)
-{
-	return open_of_process(p, o, m) || open_by_build_id(o);
-}
-
 /* Open the file at PATH, which the user gives for O. */
 static int
 open_asked_for(struct profile *p, struct symbols_object *o, const char *path, struct err *e)
@@ -401,7 +371,7 @@ open_at(struct profile *p, struct symbols_object *o, const struct profile_mappin
 	if (is_there)
 		symbols_build_id_of(o, found, sizeof found);
 	close_object(o);
-	if (open_elsewhere(p, o, m))
+	if (open_of_process(p, o, m) || open_by_build_id(o))
 		return;
 	if (is_there)
 		profile_warn(p, false,
@@ -682,8 +652,18 @@ struct symbols {
 void
 symbols_close(struct symbols *s)
 {
-	if (s)
-		namer_release(&s->namer);
+	if (s) {
+		for (size_t i = 0; i < s->namer.objects.nr; i++) {
+			dwarf_units_release(&s->namer.objects.v[i].units);
+			free(s->namer.objects.v[i].symbols.v);
+			if (s->namer.objects.v[i].dwfl)
+				dwfl_end(s->namer.objects.v[i].dwfl);
+		}
+		free(s->namer.objects.v);
+		free(s->namer.object_1);
+		free(s->namer.perf.v);
+		text_release(&s->namer.perf_map);
+	}
 	free(s);
 }
 

@@ -120,17 +120,6 @@ choice_cut(struct choosing *c)
 	}
 }
 
-static int
-choice_allocate(struct choosing *c, const struct event *v, struct err *e)
-{
-	struct choice_group *g = group_of(c, v->site, v->bytes);
-
-	if (!g)
-		return choice_no_memory(e);
-	g->live++;
-	return 0;
-}
-
 /*
  * Count a free.  It may be of a block that was live at the beginning, if no other block of its size
  * is live.
@@ -188,8 +177,14 @@ choice_take(struct choosing *c, const struct event *v, bool is_first, struct err
 	if (!c->has_cut && v->time_ns > c->cut_ns)
 		choice_cut(c);
 	switch (v->kind) {
+		struct choice_group *g;
+
 	case EVENT_ALLOCATED:
-		return choice_allocate(c, v, e);
+		g = group_of(c, v->site, v->bytes);
+		if (!g)
+			return choice_no_memory(e);
+		g->live++;
+		return 0;
 	case EVENT_FREED:
 	case EVENT_FREED_SOON:
 		return choice_set_free(c, v, e);

@@ -174,13 +174,6 @@ block_at(const struct log_drain *d, uint32_t i)
 	return d->log_at + WIRE_LOG_HEADER_BYTES + (uint64_t)i * WIRE_LOG_BLOCK_BYTES;
 }
 
-static void
-damage(struct log_drain *d, struct log_drain_block *b)
-{
-	d->state.nr_damaged += !b->is_bad;
-	b->is_bad = true;
-}
-
 /*
  * An event is under way in B, whose head was read after D->before_stamp.  Unless the same event was
  * under way in the last round, it has got its stamp since then.
@@ -218,8 +211,10 @@ note_block(struct log_drain *d, uint32_t i, const struct wire_log_block *h, uint
 	if (h->opening != d->opening)
 		b->nr_read = nr_words;
 	if ((h->owner > WIRE_MAX_THREADS && h->owner != WIRE_LOG_OWNER_OF_MAPPINGS) ||
-		nr_words > MAX_WORDS || nr_words < b->nr_read)
-		damage(d, b);
+		nr_words > MAX_WORDS || nr_words < b->nr_read) {
+		d->state.nr_damaged += !b->is_bad;
+		b->is_bad = true;
+	}
 	if (b->is_bad || (nr_words == b->nr_read && !h->is_full))
 		return 0;
 	entry = array_add(&d->entries);
@@ -748,18 +743,6 @@ log_drain_end_together(struct log_drain *d, const struct wire_log *l, struct err
 		: log_source_write(&d->source, d->log_at + upper, &none, 1, e);
 }
 
-/*
- * The counter has gone back, as it may in a virtual machine that was saved and restored: no event
- * waits for its present value.
- */
-static void
-start_over(struct log_drain *d)
-{
-	d->cut_stamp = UINT64_MAX;
-	d->last_stamp = 0;
-	d->is_ordered = false;
-}
-
 int
 log_drain_round(struct log_drain *d, const struct log_now *now, bool is_last,
 	const struct log_sink *sink, struct err *e)
@@ -773,8 +756,15 @@ log_drain_round(struct log_drain *d, const struct log_now *now, bool is_last,
 	d->is_ordered = d->is_steady;
 	if (find_blocks(d, last_before, e) < 0)
 		return -1;
-	if (now->stamp < last_before)
-		start_over(d);
+	if (now->stamp < last_before) {
+		/*
+		 * The counter has gone back, as it may in a virtual machine that was saved and
+		 * restored: no event waits for its present value.
+		 */
+		d->cut_stamp = UINT64_MAX;
+		d->last_stamp = 0;
+		d->is_ordered = false;
+	}
 	if (d->entries.nr)
 		qsort(d->entries.v, d->entries.nr, sizeof *d->entries.v, compare_entries);
 	if (log_drain_merge(d, sink, e) < 0 || give_all_back(d, e) < 0)

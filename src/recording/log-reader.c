@@ -254,12 +254,14 @@ is_whole(const struct recording *r, size_t part)
 	return log_reader_file_of(r, part)->is_whole;
 }
 
-/* Discard the comments and names of the parts so far. */
 static int
-log_reader_forget(struct log *l, struct err *e)
+drop_before(struct recording *r, size_t part, struct err *e)
 {
+	struct log *l = (struct log *)r;
+	char shown[256];
 	struct profile *facts = profile_new();
 
+	/* Discard the comments and names of the parts so far. */
 	if (!facts)
 		return err_set(e, ENOMEM, "cannot read the log");
 	for (size_t i = 0; i < l->r.facts->warnings.nr; i++)
@@ -268,17 +270,6 @@ log_reader_forget(struct log *l, struct err *e)
 	l->r.facts = facts;
 	log_names_release(&l->names);
 	l->r.nr_sites = 0;
-	return 0;
-}
-
-static int
-drop_before(struct recording *r, size_t part, struct err *e)
-{
-	struct log *l = (struct log *)r;
-	char shown[256];
-
-	if (log_reader_forget(l, e) < 0)
-		return -1;
 	l->first += part;
 	profile_warn(l->r.facts, true,
 		"there is a gap before '%s': it does not begin where the file before ends; "

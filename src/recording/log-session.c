@@ -207,13 +207,6 @@ give_maps(void *context, const char **ret, struct err *e)
 
 /* ---- the reported state ---- */
 
-static int
-log_session_say(struct log_session *s, const struct wire_log_writer *w, struct err *e)
-{
-	return log_source_write(&s->set.source, s->head.log_at + offsetof(struct wire_log, writer),
-		w, sizeof *w, e);
-}
-
 static uint32_t
 log_session_count(uint64_t n)
 {
@@ -319,7 +312,8 @@ log_session_begin(struct log_session *s, struct err *e)
 	s->said.pid = (uint32_t)getpid();
 	s->said.max_files = s->set.max_files;
 	snprintf(s->said.dir, sizeof s->said.dir, "%s", s->set.dir);
-	return log_session_say(s, &s->said, e);
+	return log_source_write(&s->set.source, s->head.log_at + offsetof(struct wire_log, writer),
+		&s->said, sizeof s->said, e);
 }
 
 static void
@@ -454,21 +448,17 @@ write_round(struct log_session *s, bool is_last, struct err *e)
 	return 0;
 }
 
-/* Report E in the head of the log: no process waits for a writer in the background. */
-static void
-say_failure(struct log_session *s, const struct err *e)
-{
-	struct err ignored;
-
-	s->said.error = e->code ? (uint32_t)e->code : EIO;
-	say_numbers(s, &ignored);
-}
-
 int
 log_session_round(struct log_session *s, bool is_last, struct err *e)
 {
 	if (write_round(s, is_last, e) < 0 || say_numbers(s, e) < 0) {
-		say_failure(s, e);
+		struct err ignored;
+
+		/*
+		 * Report E in the head of the log: no process waits for a writer in the background.
+		 */
+		s->said.error = e->code ? (uint32_t)e->code : EIO;
+		say_numbers(s, &ignored);
 		return -1;
 	}
 	s->has_all = is_last;

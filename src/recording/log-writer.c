@@ -422,16 +422,6 @@ put_event(struct log_writer *w, const struct event *v, struct err *e)
 	return 0;
 }
 
-/* Remove the present file if it has no event: it would replace one that has some. */
-static void
-remove_empty(struct log_writer *w)
-{
-	if (w->file.fd < 0 || w->drained_events || w->kept.nr < 2 || remove_present(w) < 0)
-		return;
-	w->sum.nr_files--;
-	forget_file(w, w->kept.nr - 1);
-}
-
 /*
  * Give up a file that could not be written, by E.  A gap in the numbers shows that the next file
  * does not continue it.
@@ -441,7 +431,11 @@ give_up_file(struct log_writer *w, const struct err *e)
 {
 	const bool was_good = w->file.fd >= 0 && w->moment_ns - w->begun_ns >= MOST_RETRY_NS;
 
-	remove_empty(w);
+	/* Remove the present file if it has no event: it would replace one that has some. */
+	if (w->file.fd >= 0 && !w->drained_events && w->kept.nr >= 2 && remove_present(w) == 0) {
+		w->sum.nr_files--;
+		forget_file(w, w->kept.nr - 1);
+	}
 	log_file_abandon(&w->file);
 	w->buffer.nr = 0;
 	w->seq += !w->has_lost;
@@ -602,18 +596,6 @@ writer_free(struct log_writer *w)
 	free(w);
 }
 
-static void
-set_sizes(struct log_writer *w, uint64_t max_file_bytes)
-{
-	w->max_file_bytes = max_file_bytes ? max_file_bytes : DEFAULT_FILE_BYTES;
-	if (w->max_file_bytes < LEAST_FILE_BYTES)
-		w->max_file_bytes = LEAST_FILE_BYTES;
-	w->chunk_bytes =
-		w->max_file_bytes / 16 < MAX_CHUNK_BYTES ? w->max_file_bytes / 16 : MAX_CHUNK_BYTES;
-	w->reserve_bytes = log_file_bound(w->chunk_bytes) +
-		(w->max_file_bytes / 8 < MAX_STACK_BYTES ? w->max_file_bytes / 8 : MAX_STACK_BYTES);
-}
-
 int
 log_writer_open(struct log_writer **ret, const struct log_settings *s,
 	const struct log_namer *names, struct err *e)
@@ -632,7 +614,13 @@ log_writer_open(struct log_writer **ret, const struct log_settings *s,
 	w->dir = strdup(s->dir);
 	w->name = strdup(s->name);
 	w->start = start_text(s->realtime_ns);
-	set_sizes(w, s->max_file_bytes);
+	w->max_file_bytes = s->max_file_bytes ? s->max_file_bytes : DEFAULT_FILE_BYTES;
+	if (w->max_file_bytes < LEAST_FILE_BYTES)
+		w->max_file_bytes = LEAST_FILE_BYTES;
+	w->chunk_bytes =
+		w->max_file_bytes / 16 < MAX_CHUNK_BYTES ? w->max_file_bytes / 16 : MAX_CHUNK_BYTES;
+	w->reserve_bytes = log_file_bound(w->chunk_bytes) +
+		(w->max_file_bytes / 8 < MAX_STACK_BYTES ? w->max_file_bytes / 8 : MAX_STACK_BYTES);
 	if (!w->dir || !w->name || !w->start)
 		err_set(e, ENOMEM, "cannot write the log");
 	else if (os_place_find(&w->place, w->dir, e) == 0 && begin_file(w, e) == 0) {

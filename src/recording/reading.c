@@ -378,15 +378,6 @@ reading_add_sites(struct history *h, uint32_t nr, struct err *e)
 	return 0;
 }
 
-/* Store the amounts of sites that have not changed since the peak. */
-static void
-end_sites(struct history_reading *d)
-{
-	d->in_moment = false;
-	for (size_t i = 0; i < d->h->sites.nr; i++)
-		reading_note(d, &d->h->sites.v[i]);
-}
-
 /* Skip the moments before the first interval, that of the first event. */
 void
 history_reading_begin(struct history_reading *d, const struct event *first, bool is_part)
@@ -423,7 +414,10 @@ history_reading_end(struct history_reading *d, struct err *e)
 	if (d->h->interval_ns && end_interval(d, e) < 0)
 		return -1;
 	d->h->live = amount_less(&d->h->allocated, &d->h->freed);
-	end_sites(d);
+	/* Store the amounts of sites that have not changed since the peak. */
+	d->in_moment = false;
+	for (size_t i = 0; i < d->h->sites.nr; i++)
+		reading_note(d, &d->h->sites.v[i]);
 	return 0;
 }
 

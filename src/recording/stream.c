@@ -283,26 +283,21 @@ find_packing(struct stream *s, struct err *e)
 }
 
 static long
-step_plain(struct stream *s, char *buf, size_t size)
-{
-	size_t n = s->input_nr - s->input_at;
-
-	n = n < size ? n : size;
-	memcpy(buf, s->input + s->input_at, n);
-	s->input_at += n;
-	return (long)n;
-}
-
-static long
 stream_step(struct stream *s, char *buf, size_t size)
 {
 	switch (s->packing) {
+		size_t n;
+
 	case PACKING_GZIP:
 		return step_gzip(s, buf, size);
 	case PACKING_ZSTD:
 		return step_zstd(s, buf, size);
 	default:
-		return step_plain(s, buf, size);
+		n = s->input_nr - s->input_at;
+		n = n < size ? n : size;
+		memcpy(buf, s->input + s->input_at, n);
+		s->input_at += n;
+		return (long)n;
 	}
 }
 

@@ -43,23 +43,6 @@ folded_by_steps(const void *a, const void *b, void *arg)
 	return memcmp(&c->steps.v[x->first], &c->steps.v[y->first], x->nr * sizeof *c->steps.v);
 }
 
-static void
-folded_put_path(
-	const struct calls *c, const struct calls_path *path, int64_t value, char **names, FILE *f)
-{
-	for (size_t i = 0; i < path->nr; i++)
-		fprintf(f, "%s%s", i ? ";" : "", names[c->steps.v[path->first + i]]);
-	fprintf(f, "%s %" PRId64 "\n", path->nr ? "" : "[hidden]", value);
-}
-
-static void
-free_names(char **names, size_t nr)
-{
-	for (size_t i = 0; names && i < nr; i++)
-		free(names[i]);
-	free(names);
-}
-
 int
 folded_write(const struct calls *c, FILE *f, struct err *e)
 {
@@ -81,10 +64,14 @@ folded_write(const struct calls *c, FILE *f, struct err *e)
 		if (i + 1 < c->paths.nr &&
 			folded_by_steps(&order[i], &order[i + 1], (void *)(uintptr_t)c) == 0)
 			continue;
-		folded_put_path(c, order[i], value, names, f);
+		for (size_t k = 0; k < order[i]->nr; k++)
+			fprintf(f, "%s%s", k ? ";" : "", names[c->steps.v[order[i]->first + k]]);
+		fprintf(f, "%s %" PRId64 "\n", order[i]->nr ? "" : "[hidden]", value);
 		value = 0;
 	}
-	free_names(names, c->nodes.nr);
+	for (size_t i = 0; names && i < c->nodes.nr; i++)
+		free(names[i]);
+	free(names);
 	return is_short ? err_set(e, ENOMEM, "cannot write stacks") : 0;
 }
 

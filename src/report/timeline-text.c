@@ -91,13 +91,6 @@ rows_of(int64_t value, int64_t greatest, int rows)
 	return value && !n ? 1 : n;
 }
 
-static void
-timeline_text_put_label(const struct plot *p, int64_t value, bool is_shown)
-{
-	fprintf(p->f, "%*s |", LABEL_COLUMNS - 2,
-		is_shown ? UI_SIZE(p->v->ui, (uint64_t)value) : "");
-}
-
 static int64_t
 value_of(const struct timeline_column *c, enum what what)
 {
@@ -110,7 +103,8 @@ put_row(const struct plot *p, int row, int rows, int64_t greatest, enum what wha
 {
 	size_t len = 0;
 
-	timeline_text_put_label(p, greatest / 2, row == rows / 2 - 1);
+	fprintf(p->f, "%*s |", LABEL_COLUMNS - 2,
+		(row == rows / 2 - 1) ? UI_SIZE(p->v->ui, (uint64_t)(greatest / 2)) : "");
 	for (size_t i = 0; i < p->nr; i++) {
 		int filled = rows_of(value_of(&p->column[i], what), greatest, rows);
 

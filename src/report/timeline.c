@@ -187,19 +187,6 @@ timeline_next_interval(void *arg)
 	return timeline_interval_json(r->v, &h->intervals.v[i], i * h->interval_ns);
 }
 
-static void
-timeline_set_mapped(const struct timeline_view *v, json_t *data)
-{
-	const struct history *h = v->h;
-	const bool is_there = v->r->has_mappings;
-
-	json_object_set_new(data, "mapped", mapped_json(v->r, &h->mapped));
-	json_object_set_new(data, "mapped_allocated", mapped_json(v->r, &h->mapped_allocated));
-	json_object_set_new(data, "mapped_peak", mapped_json(v->r, &h->mapped_peak.live));
-	json_object_set_new(data, "mapped_peak_time_ns",
-		is_there ? json_integer((json_int_t)h->mapped_peak.at_ns) : json_null());
-}
-
 int
 timeline_print_json(
 	const struct timeline_view *v, json_t *document, struct ui_output *out, struct err *e)
@@ -227,7 +214,11 @@ timeline_to_json(const struct timeline_view *v, const struct history_moment *fro
 	json_object_set_new(data, "temporary", timeline_amount_json(&h->temporary));
 	json_object_set_new(data, "freed", timeline_amount_json(&h->freed));
 	json_object_set_new(data, "rss_peak_bytes", known_or_null(h->rss_peak_bytes));
-	timeline_set_mapped(v, data);
+	json_object_set_new(data, "mapped", mapped_json(v->r, &h->mapped));
+	json_object_set_new(data, "mapped_allocated", mapped_json(v->r, &h->mapped_allocated));
+	json_object_set_new(data, "mapped_peak", mapped_json(v->r, &h->mapped_peak.live));
+	json_object_set_new(data, "mapped_peak_time_ns",
+		v->r->has_mappings ? json_integer((json_int_t)h->mapped_peak.at_ns) : json_null());
 	json_object_set_new(data, "from", timeline_moment_json(v->r, from));
 	json_object_set_new(data, "to", timeline_moment_json(v->r, to));
 	json_object_set_new(data, "report", json_null());

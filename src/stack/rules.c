@@ -45,13 +45,6 @@ read_leb128(struct rules_program *p)
 	return 0;
 }
 
-static void
-read_column(struct rules_program *p)
-{
-	if (read_leb128(p) >= NR_COLUMNS)
-		p->is_sound = false;
-}
-
 static void check_expression(struct rules_program *p);
 
 /*
@@ -67,7 +60,8 @@ read_operands(struct rules_program *p, const char *operands)
 	for (; operands && *operands && p->is_sound; operands++)
 		switch (*operands) {
 		case 'c':
-			read_column(p);
+			if (read_leb128(p) >= NR_COLUMNS)
+				p->is_sound = false;
 			break;
 		case 'b':
 			check_expression(p);

@@ -571,24 +571,19 @@ renew_time(const struct timeout *w, const struct target *t, uint64_t left_ns, st
 		arch_set_arg(r, w->arg, w->at.v);
 }
 
-/* Repeat the call if data arrived before the end of the timeout, to receive it. */
-static void
-renew_socket(const struct target *t, uint64_t left_ns, struct arch_regs *r)
-{
-	if (!left_ns && is_empty(t, (int)arch_arg(r, 0)))
-		arch_set_result(r, -EAGAIN);
-	else
-		arch_rewind(r, arch_syscall_nr(r));
-}
-
 void
 timeout_renew(const struct timeout *w, const struct target *t, struct arch_regs *r)
 {
 	const uint64_t now = os_now_ns();
 	uint64_t left_ns = w->deadline_ns > now ? w->deadline_ns - now : 0;
 
-	if (w->kind == TIMEOUT_OF_SOCKET)
-		renew_socket(t, left_ns, r);
+	if (w->kind == TIMEOUT_OF_SOCKET) {
+		/* Repeat the call if data arrived before the end of the timeout, to receive it. */
+		if (!left_ns && is_empty(t, (int)arch_arg(r, 0)))
+			arch_set_result(r, -EAGAIN);
+		else
+			arch_rewind(r, arch_syscall_nr(r));
+	}
 	if (w->kind != TIMEOUT_KNOWN)
 		return;
 	if (w->form == TIMEOUT_MS)

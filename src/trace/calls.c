@@ -46,19 +46,6 @@ trace_has_small(enum trace_call call, uint64_t min_bytes)
 	return min_bytes && (call == TRACE_MMAP || call == TRACE_MUNMAP || call == TRACE_MREMAP);
 }
 
-static const char *
-small_filter(enum trace_call call, uint64_t min_bytes, char *buf, size_t size)
-{
-	if (call == TRACE_MMAP)
-		snprintf(buf, size, "len < %" PRIu64 " && flags & %d", min_bytes, MAP_FIXED);
-	else if (call == TRACE_MUNMAP)
-		snprintf(buf, size, "len < %" PRIu64, min_bytes);
-	else
-		snprintf(buf, size, "old_len < %" PRIu64 " && new_len < %" PRIu64, min_bytes,
-			min_bytes);
-	return buf;
-}
-
 /*
  * Return the filter.  A kernel may name madvise()'s length "len_in"; size and advice are compared
  * here.
@@ -66,8 +53,17 @@ small_filter(enum trace_call call, uint64_t min_bytes, char *buf, size_t size)
 const char *
 trace_filter(enum trace_call call, uint64_t min_bytes, bool is_small, char *buf, size_t size)
 {
-	if (is_small)
-		return small_filter(call, min_bytes, buf, size);
+	if (is_small) {
+		if (call == TRACE_MMAP)
+			snprintf(
+				buf, size, "len < %" PRIu64 " && flags & %d", min_bytes, MAP_FIXED);
+		else if (call == TRACE_MUNMAP)
+			snprintf(buf, size, "len < %" PRIu64, min_bytes);
+		else
+			snprintf(buf, size, "old_len < %" PRIu64 " && new_len < %" PRIu64,
+				min_bytes, min_bytes);
+		return buf;
+	}
 	if (call == TRACE_MADVISE)
 		snprintf(buf, size, "(behavior == %d || behavior == %d) && len_in >= %" PRIu64,
 			MADV_DONTNEED, MADV_FREE, min_bytes);

@@ -40,18 +40,6 @@ ledger_release(struct ledger *l)
 	*l = (struct ledger){ 0 };
 }
 
-/* Insert P; takes ownership of it. */
-static int
-ledger_insert(struct ledger *l, struct ledger_piece *p)
-{
-	if (!tsearch(p, &l->root, ledger_compare)) {
-		free(p);
-		return -1;
-	}
-	l->nr++;
-	return 0;
-}
-
 static void
 remove_piece(struct ledger *l, struct ledger_piece *p)
 {
@@ -97,7 +85,12 @@ ledger_add(struct ledger *l, uint64_t start, uint64_t end, uint32_t owner)
 	if (!p)
 		return -1;
 	*p = (struct ledger_piece){ start, end, owner };
-	return ledger_insert(l, p);
+	if (!tsearch(p, &l->root, ledger_compare)) {
+		free(p);
+		return -1;
+	}
+	l->nr++;
+	return 0;
 }
 
 /* Remove [START, END), which is a part of P, from it. */

@@ -25,12 +25,6 @@
  */
 #define REREAD_SHARE 50
 
-static int
-program_no_memory(struct err *e)
-{
-	return err_set(e, ENOMEM, "cannot keep stacks");
-}
-
 struct trace_program *
 trace_program_new(pid_t pid)
 {
@@ -169,19 +163,12 @@ open_symbols(struct trace_program *p, struct live_files *live, struct err *e)
 		&p->symbols, p->profile, &(struct symbols_options){ .files = &p->files }, e);
 }
 
-static void
-find_first_sp(struct trace_program *p)
+static int
+program_read_program(struct trace_program *p, struct err *e)
 {
 	struct os_stat stat;
 	struct err ignored;
 
-	if (os_stat(&p->target, &stat, &ignored) == 0)
-		p->first_sp = stat.start_stack;
-}
-
-static int
-program_read_program(struct trace_program *p, struct err *e)
-{
 	if (target_open(&p->target, p->pid, e) < 0)
 		return -1;
 	if (program_read_process(p, e) < 0 || check_is_it(p, e) < 0)
@@ -189,7 +176,8 @@ program_read_program(struct trace_program *p, struct err *e)
 	memcpy(p->comm, p->target.comm, sizeof p->comm);
 	if (!is_for_us(&p->process))
 		return err_set_kind(e, ERR_UNSUPPORTED, 0, "it is a program for another processor");
-	find_first_sp(p);
+	if (os_stat(&p->target, &stat, &ignored) == 0)
+		p->first_sp = stat.start_stack;
 	if (profile_add_mappings(p->profile, &p->process, e) < 0)
 		return -1;
 	return open_symbols(p, &p->live, e);
@@ -363,13 +351,13 @@ trace_program_stack(struct trace_program *p, const struct perf_record *r, struct
 	if (p->is_open)
 		refresh(p);
 	program_walk(p, r, room);
-	if (stacks_add_walked(p->profile, &p->marks, room, ret, e) < 0)
+	if (stacks_add_walk(p->profile, &p->marks, room, ret, e) < 0)
 		return -1;
 	while (p->stacks.nr <= *ret) {
 		struct trace_stack *added = array_add(&p->stacks);
 
 		if (!added)
-			return program_no_memory(e);
+			return err_set(e, ENOMEM, "cannot keep stacks");
 		added->end = stacks_end_of(room);
 	}
 	return 0;

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/raddr.h"
 #include "capture/live-files.h"
-#include "capture/walked.h"
+#include "capture/stack-walks.h"
 #include "glibc/process.h"
 #include "os/os.h"
 #include "os/perf.h"

@@ -131,22 +131,17 @@ set_threads(struct trace_scope *s, pid_t *tids, size_t nr)
 	s->nr = (size_t)(r - s->range) + 1;
 }
 
-static void
-set_next(struct trace_scope *s)
+void
+trace_scope_set(struct trace_scope *s, pid_t *tids, size_t nr, uint64_t now_ns)
 {
-	const pid_t last = s->then + nr_next(s);
+	pid_t last;
 
+	set_threads(s, tids, nr);
+	last = s->then + nr_next(s);
 	s->since = s->then;
 	s->range[s->nr++] = (struct trace_scope_range){ s->then + 1, last };
 	if (last >= s->end)
 		s->range[s->nr++] = (struct trace_scope_range){ 0, last - s->end + OS_FIRST_PID };
-}
-
-void
-trace_scope_set(struct trace_scope *s, pid_t *tids, size_t nr, uint64_t now_ns)
-{
-	set_threads(s, tids, nr);
-	set_next(s);
 	s->set_ns = now_ns;
 	s->nr_others = 0;
 	s->is_wrong = false;

@@ -65,23 +65,6 @@ settle_add_class(struct trace_program *p, uint32_t stack, const struct leaf *lea
 	return 0;
 }
 
-/* Count the part [START, END) of a piece of STACK, which lies in LEAF. */
-static void
-settle_part(
-	struct settling *s, uint32_t stack, const struct leaf *leaf, uint64_t start, uint64_t end)
-{
-	s->sums = &s->p->stacks.v[stack].sums;
-	s->resident_bytes = 0;
-	if (s->pages &&
-		os_pages_walk(s->pages, (raddr){ start }, (raddr){ end }, false, settle_count_run,
-			s, s->e) < 0)
-		s->status = -1;
-	s->sums->left_bytes += end - start;
-	s->sums->resident_bytes += s->resident_bytes;
-	if (settle_add_class(s->p, stack, leaf, end - start, s->resident_bytes) < 0)
-		s->status = err_set(s->e, ENOMEM, "cannot add up what is left");
-}
-
 /* Count PIECE.  Pieces arrive in address order, as leaves do. */
 static void
 settle_piece(const struct ledger_piece *piece, void *arg)
@@ -97,8 +80,19 @@ settle_piece(const struct ledger_piece *piece, void *arg)
 			leaf[i].start.v > piece->start ? leaf[i].start.v : piece->start;
 		const uint64_t end = leaf[i].end.v < piece->end ? leaf[i].end.v : piece->end;
 
-		if (s->status == 0)
-			settle_part(s, piece->owner, &leaf[i], start, end);
+		if (s->status == 0) {
+			s->sums = &s->p->stacks.v[piece->owner].sums;
+			s->resident_bytes = 0;
+			if (s->pages &&
+				os_pages_walk(s->pages, (raddr){ start }, (raddr){ end }, false,
+					settle_count_run, s, s->e) < 0)
+				s->status = -1;
+			s->sums->left_bytes += end - start;
+			s->sums->resident_bytes += s->resident_bytes;
+			if (settle_add_class(s->p, piece->owner, &leaf[i], end - start,
+				    s->resident_bytes) < 0)
+				s->status = err_set(s->e, ENOMEM, "cannot add up what is left");
+		}
 	}
 }
 

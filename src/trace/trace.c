@@ -264,16 +264,6 @@ trace_take_event(struct trace_tracing *t, const struct perf_record *r, struct er
 	return s->is_return ? trace_leave(t, r, s, p, e) : trace_enter(t, r, s, p, e);
 }
 
-/*
- * End the scope: the kernel numbered a new thread out of sequence, and does not report its events.
- */
-static void
-leave_scope(struct trace_tracing *t)
-{
-	t->trace->nr_lost_threads++;
-	t->scope.is_wrong = true;
-}
-
 /* Follow a fork: a child keeps the heap of its parent. */
 static int
 trace_follow(struct trace_tracing *t, const struct perf_record *r, struct err *e)
@@ -281,8 +271,14 @@ trace_follow(struct trace_tracing *t, const struct perf_record *r, struct err *e
 	struct trace_program *parent = find_program(t, r->parent);
 	struct trace_program *child = find_program(t, r->pid);
 
-	if (parent && r->time_ns > t->scope.set_ns && !trace_scope_has(&t->scope, r->tid))
-		leave_scope(t);
+	if (parent && r->time_ns > t->scope.set_ns && !trace_scope_has(&t->scope, r->tid)) {
+		/*
+		 * End the scope: the kernel numbered a new thread out of sequence, and does not
+		 * report its events.
+		 */
+		t->trace->nr_lost_threads++;
+		t->scope.is_wrong = true;
+	}
 	if (r->pid == r->parent)
 		return 0;
 	if (child && end_program(t, child, e) < 0) /* the number is reused */
@@ -575,13 +571,13 @@ trace_is_over(struct trace_tracing *t)
 	const struct trace_options *o = t->options;
 	const uint64_t passed_ns = os_now_ns() - t->begin_ns;
 	const bool has_others = o->follow_children && t->running.nr > 0;
-	const enum profile_wait wait = profile_wait(has_others ? NULL : t->target, 0);
+	const enum capture_wait wait = capture_wait(has_others ? NULL : t->target, 0);
 
 	t->trace->duration_ns = passed_ns;
 	if (t->is_enough)
 		t->trace->why = TRACE_ASKED;
-	else if (wait != PROFILE_WAIT_OVER)
-		t->trace->why = wait == PROFILE_WAIT_ASKED ? TRACE_ASKED : TRACE_TARGET_ENDED;
+	else if (wait != CAPTURE_WAIT_OVER)
+		t->trace->why = wait == CAPTURE_WAIT_ASKED ? TRACE_ASKED : TRACE_TARGET_ENDED;
 	else if (o->max_events && t->trace->nr_events >= o->max_events)
 		t->trace->why = TRACE_ENOUGH;
 	else if (o->duration_ns && passed_ns >= o->duration_ns)
@@ -681,7 +677,7 @@ trace_run(struct trace *trace, struct target *target, const struct trace_options
 	t->stack = stack;
 	if (trace_sources_find(&t->sources, o, e) < 0)
 		return -1;
-	profile_hold_signals();
+	capture_hold_signals();
 	status = trace_run_all(t, e);
 	perf_free(t->perf);
 	trace_pairs_release(&t->pairs);

@@ -32,31 +32,25 @@ values_add_types(struct profile *p, bool faults, struct err *e)
 
 /* ---- values ---- */
 
-/* Compute the values; an ended process has no remaining memory. */
-static void
-trace_values_of(int64_t *ret, const struct trace_sums *s, bool faults)
-{
-	if (faults) {
-		ret[0] = (int64_t)(s->nr_minor + s->nr_major);
-		ret[1] = (int64_t)s->nr_major;
-		ret[2] = (int64_t)s->touched_bytes;
-	} else {
-		ret[0] = (int64_t)s->nr_maps;
-		ret[1] = (int64_t)s->mapped_bytes;
-		ret[2] = (int64_t)s->left_bytes;
-	}
-	ret[3] = (int64_t)s->resident_bytes;
-}
-
 static int
 values_add_samples(
 	struct profile *p, const struct trace_program *program, bool faults, struct err *e)
 {
 	for (size_t i = 0; i < program->stacks.nr; i++) {
 		const struct profile_sample sample = { .stack = (uint32_t)i };
+		const struct trace_sums *s = &program->stacks.v[i].sums;
 		int64_t values[NR_TYPES];
 
-		trace_values_of(values, &program->stacks.v[i].sums, faults);
+		if (faults) {
+			values[0] = (int64_t)(s->nr_minor + s->nr_major);
+			values[1] = (int64_t)s->nr_major;
+			values[2] = (int64_t)s->touched_bytes;
+		} else {
+			values[0] = (int64_t)s->nr_maps;
+			values[1] = (int64_t)s->mapped_bytes;
+			values[2] = (int64_t)s->left_bytes;
+		}
+		values[3] = (int64_t)s->resident_bytes;
 		if ((values[0] || values[2]) && profile_add_sample(p, sample, values, e) < 0)
 			return -1;
 	}

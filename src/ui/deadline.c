@@ -58,15 +58,6 @@ watch(void *arg)
 	return arg;
 }
 
-static void
-start_watch(void)
-{
-	pthread_t thread;
-
-	if (thread_start(&thread, watch, NULL))
-		pthread_detach(thread);
-}
-
 void
 deadline_set(uint64_t ns)
 {
@@ -80,6 +71,10 @@ deadline_set(uint64_t ns)
 	end_ns = os_now_ns() + ns;
 	signal(SIGALRM, deadline_give_up);
 	setitimer(ITIMER_REAL, &timer, NULL);
-	if (is_first)
-		start_watch();
+	if (is_first) {
+		pthread_t thread;
+
+		if (thread_start(&thread, watch, NULL))
+			pthread_detach(thread);
+	}
 }

@@ -68,24 +68,6 @@ ui_output_measure(struct ui_output *o)
 	scols_unref_table(table);
 }
 
-/* Create a temporary file in the directory of the output, with MODE as in open(2). */
-static int
-open_temporary(struct ui_output *o, mode_t mode, struct err *e)
-{
-	const int fd = os_place_create(&o->place, mode, o->temporary);
-
-	if (fd < 0) {
-		*o->temporary = '\0';
-		return err_set(e, errno, "cannot create a file next to '%s'", o->path);
-	}
-	o->f = fdopen(fd, "w");
-	if (!o->f) {
-		close(fd);
-		return err_set(e, ENOMEM, "cannot write '%s'", o->path);
-	}
-	return 0;
-}
-
 /*
  * Open an existing device, pipe or file that is open as a descriptor, which is written to directly.
  */
@@ -106,6 +88,8 @@ open_existing(struct ui_output *o, struct err *e)
 static int
 output_open_file(struct ui_output *o, const struct ui_options *opt, struct err *e)
 {
+	int fd;
+
 	o->path = strdup(opt->output);
 	if (!o->path)
 		return err_set(e, errno, "cannot write '%s'", opt->output);
@@ -118,7 +102,17 @@ output_open_file(struct ui_output *o, const struct ui_options *opt, struct err *
 	if (o->place.is_open_file)
 		return open_existing(o, e);
 	o->may_replace = opt->force;
-	return open_temporary(o, opt->is_private ? 0600 : 0666, e);
+	fd = os_place_create(&o->place, opt->is_private ? 0600 : 0666, o->temporary);
+	if (fd < 0) {
+		*o->temporary = '\0';
+		return err_set(e, errno, "cannot create a file next to '%s'", o->path);
+	}
+	o->f = fdopen(fd, "w");
+	if (!o->f) {
+		close(fd);
+		return err_set(e, ENOMEM, "cannot write '%s'", o->path);
+	}
+	return 0;
 }
 
 /* Open the output: STREAM unless OPT names a file. */

@@ -70,20 +70,6 @@ list_candidates(const struct ui_options *o, const struct os_named *v, size_t nr,
 	return 0;
 }
 
-/* Report that no visible process is called NAME. */
-static int
-refuse_unknown(const char *name, struct err *e)
-{
-	struct os_rights us;
-
-	os_rights(&us);
-	if (!us.hides_others)
-		return err_set_kind(e, ERR_GONE, 0, "there is no process called '%s'", name);
-	err_set_kind(e, ERR_PERMISSION, 0, "no process called '%s' is to be seen: " OS_HIDES, name,
-		us.hidepid);
-	return err_hint(e, OS_HIDES_HELP);
-}
-
 /* Refuse NAME, which is the name of the NR processes V. */
 static int
 refuse_candidates(const struct ui_options *o, const char *name, const struct os_named *v, size_t nr,
@@ -92,8 +78,17 @@ refuse_candidates(const struct ui_options *o, const char *name, const struct os_
 	char shown[80];
 
 	text_abbreviate(name, shown, sizeof shown);
-	if (!nr)
-		return refuse_unknown(shown, e);
+	if (!nr) {
+		struct os_rights us;
+
+		os_rights(&us);
+		if (!us.hides_others)
+			return err_set_kind(
+				e, ERR_GONE, 0, "there is no process called '%s'", shown);
+		err_set_kind(e, ERR_PERMISSION, 0,
+			"no process called '%s' is to be seen: " OS_HIDES, shown, us.hidepid);
+		return err_hint(e, OS_HIDES_HELP);
+	}
 	if (list_candidates(o, v, nr, e) < 0)
 		return -1;
 	return err_set_kind(e, ERR_USAGE, 0,

@@ -236,20 +236,6 @@ heap_text_print_account(const struct heap_text_shower *sh)
 	line(sh, "together", t->system_bytes - t->foreign_bytes, 0, "%s", "with headers");
 }
 
-/* Print foreign memory, which is rare. */
-static void
-print_foreign(const struct heap_text_shower *sh)
-{
-	const struct heap_totals *t = &sh->totals;
-
-	if (!t->foreign_bytes)
-		return;
-	fprintf(sh->out->f,
-		"  %-22s %14s  the program's own, between parts of the heap; malloc counts it\n",
-		"taken with sbrk()",
-		AMOUNT(sh, t->has_pages ? t->foreign_resident_bytes : t->foreign_bytes, false));
-}
-
 /* Return the number of large blocks found; "" if all were found. */
 static const char *
 found_text(const struct heap_text_shower *sh, const struct heap_mmapped *m, char *buf, size_t size)
@@ -271,6 +257,7 @@ print_mmapped(const struct heap_text_shower *sh)
 	const struct heap_mmapped *m = sh->r->mmapped;
 	bool is_counted = m->has_account, is_known = is_counted || m->is_listed;
 	bool rough = !heap_mmapped_agrees(m);
+	const struct heap_totals *t = &sh->totals;
 	char found[128];
 
 	fprintf(sh->out->f, "Outside the arenas:\n  %-22s %14s  %s with mappings of their own%s\n",
@@ -282,7 +269,12 @@ print_mmapped(const struct heap_text_shower *sh)
 		fprintf(sh->out->f, "  %-22s %14s%s\n", "resident",
 			AMOUNT(sh, m->resident_bytes, rough),
 			sh->h->is_resident_least ? "  at least" : "");
-	print_foreign(sh);
+	if (t->foreign_bytes) /* rare */
+		fprintf(sh->out->f,
+			"  %-22s %14s  the program's own, between parts of the heap; malloc counts it\n",
+			"taken with sbrk()",
+			AMOUNT(sh, t->has_pages ? t->foreign_resident_bytes : t->foreign_bytes,
+				false));
 }
 
 static void
@@ -341,18 +333,6 @@ print_certainty(const struct heap_text_shower *sh)
 	if (sh->ui->verbose)
 		fprintf(f, "Layout found by %s; %" PRIu64 " chunks, %s read.\n", h->layout.found_by,
 			h->nr_chunks, UI_SIZE(sh->ui, h->read_bytes));
-}
-
-static void
-heap_text_print_summary(const struct heap_text_shower *sh)
-{
-	if (sh->totals.has_pages)
-		print_resident(sh);
-	else
-		heap_text_print_account(sh);
-	print_mmapped(sh);
-	print_certainty(sh);
-	checks_print(sh->r->checks, sh->out->f);
 }
 
 /* ---- the tables ---- */
@@ -732,7 +712,13 @@ heap_show_text(struct ui_output *out, const struct ui_options *ui, const struct 
 	if (report->arenas)
 		return heap_text_show(&sh, show_headers);
 	heap_totals(&sh.totals, report->h);
-	heap_text_print_summary(&sh);
+	if (sh.totals.has_pages)
+		print_resident(&sh);
+	else
+		heap_text_print_account(&sh);
+	print_mmapped(&sh);
+	print_certainty(&sh);
+	checks_print(sh.r->checks, sh.out->f);
 	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
 		if (report->views & views[i].view && heap_text_show(&sh, views[i].show) < 0)
 			return -1;

@@ -10,7 +10,7 @@
 #include "ui/output.h"
 #include "ui/table.h"
 #include "ui/units.h"
-#include "view/borrowed.h"
+#include "view/borrow-report.h"
 #include "view/verdicts.h"
 
 #include <errno.h>
@@ -60,19 +60,6 @@ info_jemalloc_version(const struct jemalloc_stats *j, char *buf, size_t size)
 
 /* A number of bytes, "?" if unknown. */
 #define SIZE_OR(opt, bytes) ((bytes) == JEMALLOC_UNKNOWN ? "?" : UI_SIZE((opt), (bytes)))
-
-static void
-info_jemalloc_print_header(const struct info *info, const struct info_options *opt, FILE *f)
-{
-	const struct os_status *status = &info->space.after;
-	char version[64];
-
-	info_jemalloc_version(&info->jemalloc, version, sizeof version);
-	fprintf(f, "%s %d (jemalloc%s%s, %d CPUs)  RSS %s  swap %s  VIRT %s\n",
-		info->mt.target.comm, (int)info->mt.target.pid, *version ? " " : "", version,
-		os_nr_cpus(), UI_SIZE(&opt->ui, status->vm_rss_bytes),
-		UI_SIZE(&opt->ui, status->vm_swap_bytes), UI_SIZE(&opt->ui, status->vm_size_bytes));
-}
 
 static void
 info_jemalloc_print_account(
@@ -185,15 +172,21 @@ info_print_jemalloc(const struct info *info, const struct info_options *opt, str
 	struct err *e)
 {
 	char how[80];
+	const struct os_status *status = &info->space.after;
+	char version[64];
 
-	info_jemalloc_print_header(info, opt, out->f);
+	info_jemalloc_version(&info->jemalloc, version, sizeof version);
+	fprintf(out->f, "%s %d (jemalloc%s%s, %d CPUs)  RSS %s  swap %s  VIRT %s\n",
+		info->mt.target.comm, (int)info->mt.target.pid, *version ? " " : "", version,
+		os_nr_cpus(), UI_SIZE(&opt->ui, status->vm_rss_bytes),
+		UI_SIZE(&opt->ui, status->vm_swap_bytes), UI_SIZE(&opt->ui, status->vm_size_bytes));
 	for (int kind = 0; kind < NR_JEMALLOC_ACCOUNTS; kind++)
 		info_jemalloc_print_account(info, opt, out, kind);
 	if (info_jemalloc_print_arenas(info, opt, out, e) < 0)
 		return -1;
 	verdicts_print(out, info->verdict, info->nr_verdicts);
 	if (opt->ui.verbose)
-		ui_note(&opt->ui, "%s", borrow_text(&info->report, how, sizeof how));
+		ui_note(&opt->ui, "%s", borrow_report_text(&info->report, how, sizeof how));
 	return 0;
 }
 

@@ -17,7 +17,7 @@
 #include "ui/output.h"
 #include "ui/table.h"
 #include "ui/units.h"
-#include "view/borrowed.h"
+#include "view/borrow-report.h"
 #include "view/checks.h"
 #include "view/durations.h"
 #include "view/info-file.h"
@@ -306,20 +306,6 @@ print_sizes(const struct malloc_info_heap *h, const struct ui_options *opt, stru
 	return ui_table_print(t, e);
 }
 
-/* Explain the marks, and list the numbers that do not agree. */
-static void
-print_info_checks(const struct info *info, FILE *f)
-{
-	bool has_rough = false;
-
-	for (int kind = 0; kind < NR_ACCOUNTS; kind++)
-		has_rough |= info->account.bytes[kind] &&
-			is_account_rough(info, (enum account_kind)kind);
-	if (has_rough)
-		fputs("\n" UI_ROUGH_LEGEND, f);
-	checks_print(&info->checks, f);
-}
-
 static const char *
 stop_text(const struct info *info, char *buf, size_t size)
 {
@@ -339,6 +325,7 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 	struct err *e)
 {
 	char how[80];
+	bool has_rough = false;
 
 	if (info->mt.is_jemalloc)
 		return info_print_jemalloc(info, opt, out, e);
@@ -353,14 +340,21 @@ info_print_text(const struct info *info, const struct info_options *opt, struct 
 		return -1;
 	if (opt->arena >= 0 && print_sizes(&info->mi.heap.v[opt->arena], &opt->ui, out, e) < 0)
 		return -1;
-	print_info_checks(info, out->f);
+	/* Explain the marks, and list the numbers that do not agree. */
+	for (int kind = 0; kind < NR_ACCOUNTS; kind++)
+		has_rough |= info->account.bytes[kind] &&
+			is_account_rough(info, (enum account_kind)kind);
+	if (has_rough)
+		fputs("\n" UI_ROUGH_LEGEND, out->f);
+	checks_print(&info->checks, out->f);
 	top_print(&info->top, &info->mt.target, &opt->ui, out);
 	if (info->nr_verdicts || (!info->file && info->space.rss_from != SPACE_RSS_NONE))
 		verdicts_print(out, info->verdict, info->nr_verdicts);
 	if (opt->ui.verbose && !info->file)
 		ui_note(&opt->ui, "%s",
-			info->method == INFO_READ ? stop_text(info, how, sizeof how)
-						  : borrow_text(&info->report, how, sizeof how));
+			info->method == INFO_READ
+				? stop_text(info, how, sizeof how)
+				: borrow_report_text(&info->report, how, sizeof how));
 	return 0;
 }
 
@@ -459,7 +453,7 @@ borrowed_json(const struct info *info)
 
 	if (info->method == INFO_READ)
 		return json_null();
-	object = borrow_json(r);
+	object = borrow_report_json(r);
 	json_object_set_new(object, "capture", json_string(info_capture_name[r->capture]));
 	return object;
 }

@@ -184,16 +184,6 @@ print_name(struct printer *p, const char *path)
 	print_cut(p->out, p->printable, p->out->columns - p->lead);
 }
 
-static void
-maps_mappings_print_head(struct printer *p)
-{
-	fprintf(p->out->f, "%-*s  %-*s", ADDRESS_WIDTH, "ADDRESS", PROT_WIDTH, "PROT");
-	for (int c = 0; c < NR_COLUMNS; c++)
-		if (p->is_shown[c])
-			fprintf(p->out->f, "  %*s", p->width[c], title((enum column)c));
-	fprintf(p->out->f, "  %-*s  NAME\n", p->class_width, "CLASS");
-}
-
 /* Print TEXT in WIDTH columns; printf() would take most of the time. */
 static void
 print_padded(FILE *f, const char *text, int width, bool is_right)
@@ -254,7 +244,11 @@ maps_show_mappings(
 		.class_width = (int)strlen("CLASS") };
 
 	maps_mappings_measure(&p);
-	maps_mappings_print_head(&p);
+	fprintf(p.out->f, "%-*s  %-*s", ADDRESS_WIDTH, "ADDRESS", PROT_WIDTH, "PROT");
+	for (int c = 0; c < NR_COLUMNS; c++)
+		if (p.is_shown[c])
+			fprintf(p.out->f, "  %*s", p.width[c], title((enum column)c));
+	fprintf(p.out->f, "  %-*s  NAME\n", p.class_width, "CLASS");
 	for (size_t i = 0; i < shown; i++)
 		maps_mappings_print_row(&p, &p.s->leaves.v[report->leaves[i]]);
 	ui_print_more(out->f, nr - shown);

@@ -18,20 +18,6 @@
 /* ---- text ---- */
 
 static void
-print_mapping(FILE *f, const struct place *p, const struct space *s, const struct ui_options *ui)
-{
-	const struct region *r = p->mapping;
-	bool has_rss = s->rss_from != SPACE_RSS_NONE;
-	char path[PATH_BYTES];
-
-	fprintf(f, "mapping  %012" PRIx64 "-%012" PRIx64 "  %s  %s\n", r->start.v, r->end.v,
-		r->prot, r->path ? text_printable(r->path, path, sizeof path) : "(anonymous)");
-	fprintf(f, "         VIRT %s  RSS %s  swap %s\n", UI_SIZE(ui, r->end.v - r->start.v),
-		has_rss ? UI_SIZE(ui, p->rss_bytes) : "?",
-		has_rss && space_knows(s, SMAPS_SWAP) ? UI_SIZE(ui, p->swap_bytes) : "?");
-}
-
-static void
 print_part(FILE *f, const struct place *p, const struct space *s, const struct ui_options *ui)
 {
 	const struct leaf *l = p->part;
@@ -71,12 +57,22 @@ void
 maps_place_text(struct ui_output *out, const struct ui_options *ui, const struct place *p,
 	const struct space *s, const struct target *t)
 {
+	const struct region *r;
+	bool has_rss;
+	char path[PATH_BYTES];
+
 	if (t)
 		fprintf(out->f, "%s %d", t->comm, (int)t->pid);
 	else
 		fputs(s->file->name, out->f);
 	fprintf(out->f, "  address " PRIraddr "\n", p->addr.v);
-	print_mapping(out->f, p, s, ui);
+	r = p->mapping;
+	has_rss = s->rss_from != SPACE_RSS_NONE;
+	fprintf(out->f, "mapping  %012" PRIx64 "-%012" PRIx64 "  %s  %s\n", r->start.v, r->end.v,
+		r->prot, r->path ? text_printable(r->path, path, sizeof path) : "(anonymous)");
+	fprintf(out->f, "         VIRT %s  RSS %s  swap %s\n", UI_SIZE(ui, r->end.v - r->start.v),
+		has_rss ? UI_SIZE(ui, p->rss_bytes) : "?",
+		has_rss && space_knows(s, SMAPS_SWAP) ? UI_SIZE(ui, p->swap_bytes) : "?");
 	print_part(out->f, p, s, ui);
 	print_owner(out->f, p, t);
 	if (p->part->confidence == CONFIDENCE_GUESS)

@@ -79,40 +79,19 @@ maps_text_size_cell(struct maps_text_shower *sh, uint64_t bytes, bool is_known)
 	cell(sh, is_known ? ui_size(sh->ui, bytes, text, sizeof text) : "?");
 }
 
-/* Add unused stack space, which only threads have. */
-static void
-unused_cell(struct maps_text_shower *sh, const struct row *r)
-{
-	if (r->has_unused)
-		maps_text_size_cell(sh, r->unused_bytes, rows_know_unused(sh->s));
-	else
-		cell(sh, "-");
-}
-
 /* ---- the table ---- */
-
-static void
-number_columns(struct maps_text_shower *sh)
-{
-	column(sh, "VIRT", true);
-	column(sh, "RSS", true);
-	if (sh->r->by == BY_THREAD)
-		column(sh, "UNUSED", true);
-	column(sh, "SWAP", true);
-	if (sh->has_hugetlb)
-		column(sh, "HUGETLB", true);
-	for (int x = 0; x < NR_EXTRAS; x++)
-		if (sh->r->extras & 1U << x)
-			column(sh, extra_columns[x].title, true);
-}
 
 static void
 number_cells(struct maps_text_shower *sh, const struct row *r)
 {
 	maps_text_size_cell(sh, r->sum.size_bytes, true);
 	maps_text_size_cell(sh, r->sum.rss_bytes, sh->has_rss);
-	if (sh->r->by == BY_THREAD)
-		unused_cell(sh, r);
+	if (sh->r->by == BY_THREAD) {
+		if (r->has_unused)
+			maps_text_size_cell(sh, r->unused_bytes, rows_know_unused(sh->s));
+		else
+			cell(sh, "-");
+	}
 	maps_text_size_cell(sh, r->sum.swap_bytes, sh->has_rss && space_knows(sh->s, SMAPS_SWAP));
 	if (sh->has_hugetlb)
 		maps_text_size_cell(sh, r->sum.hugetlb_bytes, sh->has_rss);
@@ -120,15 +99,6 @@ number_cells(struct maps_text_shower *sh, const struct row *r)
 		if (sh->r->extras & 1U << x)
 			maps_text_size_cell(
 				sh, r->sum.extra_bytes[x], extra_is_known(sh->s, (enum extra)x));
-}
-
-static void
-maps_text_count_cell(struct maps_text_shower *sh, uint64_t count)
-{
-	char text[32];
-
-	snprintf(text, sizeof text, "%" PRIu64, count);
-	cell(sh, text);
 }
 
 /* True if the name is the last column: paths can be long, and a terminal cuts them there. */
@@ -145,7 +115,16 @@ columns(struct maps_text_shower *sh)
 
 	if (!is_name_last(sh))
 		column(sh, title[sh->r->by], false);
-	number_columns(sh);
+	column(sh, "VIRT", true);
+	column(sh, "RSS", true);
+	if (sh->r->by == BY_THREAD)
+		column(sh, "UNUSED", true);
+	column(sh, "SWAP", true);
+	if (sh->has_hugetlb)
+		column(sh, "HUGETLB", true);
+	for (int x = 0; x < NR_EXTRAS; x++)
+		if (sh->r->extras & 1U << x)
+			column(sh, extra_columns[x].title, true);
 	column(sh, "COUNT", true);
 	if (is_name_last(sh))
 		column(sh, title[sh->r->by], false);
@@ -170,6 +149,7 @@ maps_text_group_row(struct maps_text_shower *sh, const struct row *r)
 	bool is_part = r->parent != NO_PARENT;
 	char bar[BAR_WIDTH + 1];
 	auto_free char *name = NULL;
+	char text[32];
 
 	if (asprintf(&name, "%s%s", is_part ? "  " : "", leaf_label(r->name)) < 0)
 		name = NULL;
@@ -177,7 +157,8 @@ maps_text_group_row(struct maps_text_shower *sh, const struct row *r)
 	if (!is_name_last(sh))
 		name_cell(sh, name ? name : "?", r->confidence);
 	number_cells(sh, r);
-	maps_text_count_cell(sh, r->sum.nr);
+	snprintf(text, sizeof text, "%" PRIu64, r->sum.nr);
+	cell(sh, text);
 	if (is_name_last(sh))
 		name_cell(sh, name ? name : "?", r->confidence);
 	else if (sh->has_bar)

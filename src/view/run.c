@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "ui/json.h"
 #include "ui/units.h"
-#include "view/counted.h"
+#include "view/counters.h"
 #include "view/family.h"
 
 #define MAX_PROCESS_ROWS 16
@@ -26,20 +26,19 @@
  */
 #define LEAST_UNCOUNTED_BYTES (UINT64_C(16) << 20)
 
-static bool
-exceeds_limit(const struct run_report *r)
-{
-	return r->limit_bytes != INT64_MAX &&
-		r->end->max_rss_bytes > (uint64_t)r->limit_bytes + LEAST_UNCOUNTED_BYTES;
-}
-
 static uint64_t
 uncounted_bytes(const struct run_report *r)
 {
 	const uint64_t rss = r->end->max_rss_bytes, peak = r->sum.peak_bytes;
 	const bool is_much = rss > peak + peak / 2 + USUAL_UNCOUNTED_BYTES;
 
-	return rss > peak && (is_much || exceeds_limit(r)) ? rss - peak : 0;
+	return rss > peak &&
+			(is_much ||
+				(r->limit_bytes != INT64_MAX &&
+					r->end->max_rss_bytes >
+						(uint64_t)r->limit_bytes + LEAST_UNCOUNTED_BYTES))
+		? rss - peak
+		: 0;
 }
 
 static void
@@ -55,18 +54,6 @@ print_uncounted(const struct run_report *r, const struct ui_options *opt, FILE *
 			UI_SIZE(opt, bytes));
 }
 
-/* Print the bytes counted in blocks and in mappings. */
-static void
-run_print_live(const struct wire_totals *sum, const struct ui_options *opt, FILE *f)
-{
-	const uint64_t blocks_bytes =
-		sum->live_bytes > sum->mapped_bytes ? sum->live_bytes - sum->mapped_bytes : 0;
-
-	fprintf(f, "%s in %" PRIu64 " blocks", UI_SIZE(opt, blocks_bytes), sum->nr_live);
-	if (sum->mapped_bytes)
-		fprintf(f, " and %s mapped", UI_SIZE(opt, sum->mapped_bytes));
-}
-
 int
 run_print_text(const struct run_report *r, const struct ui_options *opt, struct ui_output *out,
 	struct err *e)
@@ -74,27 +61,32 @@ run_print_text(const struct run_report *r, const struct ui_options *opt, struct 
 	const struct wire_totals *sum = &r->sum;
 	char shown[300], elapsed[32];
 	FILE *f = out->f;
+	const uint64_t blocks_bytes =
+		sum->live_bytes > sum->mapped_bytes ? sum->live_bytes - sum->mapped_bytes : 0;
 
 	fprintf(f, "memdiag: %s: ", text_printable(r->program, shown, sizeof shown));
-	if (!r->counted) {
+	if (!r->segment) {
 		fputs("was not counted: the agent did not start in it\n", f);
 		return 0;
 	}
 	fprintf(f, "peak %s, at the end ", UI_SIZE(opt, sum->peak_bytes));
-	run_print_live(sum, opt, f);
+	/* Print the bytes counted in blocks and in mappings. */
+	fprintf(f, "%s in %" PRIu64 " blocks", UI_SIZE(opt, blocks_bytes), sum->nr_live);
+	if (sum->mapped_bytes)
+		fprintf(f, " and %s mapped", UI_SIZE(opt, sum->mapped_bytes));
 	fprintf(f, ", %" PRIu64 " blocks allocated", sum->nr_allocated);
-	if (r->counted->nr_refused)
-		fprintf(f, ", %" PRIu64 " call%s refused", r->counted->nr_refused,
-			r->counted->nr_refused == 1 ? "" : "s");
+	if (r->segment->nr_refused)
+		fprintf(f, ", %" PRIu64 " call%s refused", r->segment->nr_refused,
+			r->segment->nr_refused == 1 ? "" : "s");
 	fprintf(f, "; RSS peak of the largest process %s, %s\n",
 		UI_SIZE(opt, r->end->max_rss_bytes),
 		ui_duration(r->end->elapsed_ns, elapsed, sizeof elapsed));
 	print_uncounted(r, opt, f);
-	if (r->counted->has_unhooked)
+	if (r->segment->has_unhooked)
 		fputs("memdiag: ", f);
-	counted_print_unhooked(r->counted, f);
+	counters_print_unhooked(r->segment, f);
 	if (opt->verbose)
-		counted_print(r->counted, sum, opt, f);
+		counters_print(r->segment, sum, opt, f);
 	if (!r->family || (r->family->nr < 2 && !r->has_limit_for_all))
 		return 0;
 	fputs("memdiag: ", f);
@@ -127,11 +119,11 @@ run_to_json(const struct run_report *r, struct err *e)
 		err_set(e, ENOMEM, "cannot write JSON");
 		return NULL;
 	}
-	if (!r->counted)
+	if (!r->segment)
 		ui_json_warn(document, true, "not counted: the agent did not start in it");
-	else if (counted_to_json(r->counted, &r->sum, data, e) < 0)
+	else if (counters_to_json(r->segment, &r->sum, data, e) < 0)
 		return NULL;
-	if (r->counted && uncounted_bytes(r))
+	if (r->segment && uncounted_bytes(r))
 		ui_json_warn(document, false, "much of the RSS peak was not counted");
 	if (r->family && family_to_json(r->family, data, e) < 0)
 		return NULL;

@@ -14,7 +14,7 @@
 struct run_report {
 	const char *program;
 	const struct os_end *end;
-	const struct wire_segment *counted; /* NULL: the agent did not start in the program */
+	const struct wire_segment *segment; /* NULL: the agent did not start in the program */
 	struct wire_totals sum;		    /* of COUNTED */
 	const struct family *family;	    /* NULL: children were not followed */
 	bool has_limit_for_all;

@@ -63,15 +63,6 @@ stacks_put_threads(
 	return 0;
 }
 
-static void
-stacks_print_stack(const struct stacks *s, const struct stacks_thread *th, FILE *f)
-{
-	if (th->end == STACKS_MISSING)
-		fputs("  (it could not be stopped)\n", f);
-	else
-		frames_print(s->p, th->stack, &s->marks, th->end, f);
-}
-
 int
 stacks_print(const struct stacks *s, const struct target *t, struct ui_output *out, struct err *e)
 {
@@ -86,7 +77,11 @@ stacks_print(const struct stacks *s, const struct target *t, struct ui_output *o
 		fputc('\n', out->f);
 		if (stacks_put_threads(s, i, end, out, e) < 0)
 			return -1;
-		stacks_print_stack(s, &s->threads.v[i], out->f);
+		if (s->threads.v[i].end == STACKS_MISSING)
+			fputs("  (it could not be stopped)\n", out->f);
+		else
+			frames_print(s->p, s->threads.v[i].stack, &s->marks, s->threads.v[i].end,
+				out->f);
 	}
 	return 0;
 }

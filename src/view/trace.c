@@ -267,12 +267,6 @@ print_classes(const struct trace_view *v, const struct trace_row *row, FILE *f)
 		fputc('\n', f);
 }
 
-static bool
-has_several(const struct trace *t)
-{
-	return t->programs.nr > 1;
-}
-
 static void
 trace_print_row(const struct trace_view *v, const struct trace_row *row, FILE *f)
 {
@@ -280,7 +274,7 @@ trace_print_row(const struct trace_view *v, const struct trace_row *row, FILE *f
 	const struct trace_stack *s = &p->stacks.v[row->stack];
 
 	fputc('\n', f);
-	if (has_several(v->trace))
+	if (v->trace->programs.nr > 1)
 		fprintf(f, "%s %d: ", *p->comm ? p->comm : "?", (int)p->pid);
 	trace_print_sums(v, row->sums, p->is_settled, f);
 	fprintf(f, "%s\n", s->is_mallocs ? "  [malloc]" : "");

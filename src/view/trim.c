@@ -17,7 +17,7 @@
 #include "ui/output.h"
 #include "ui/table.h"
 #include "ui/units.h"
-#include "view/borrowed.h"
+#include "view/borrow-report.h"
 #include "view/checks.h"
 #include "view/durations.h"
 #include "view/info-jemalloc.h"
@@ -110,7 +110,7 @@ print_done(
 		return -1;
 	fprintf(out->f, "released %s; %s, %s for %s at most\n",
 		UI_SIZE(&opt->ui, t->released_bytes),
-		borrow_text(&t->report, borrow, sizeof borrow),
+		borrow_report_text(&t->report, borrow, sizeof borrow),
 		t->mt.is_jemalloc ? "jemalloc purged" : "arenas were locked",
 		ui_duration(t->report.call_ns, locked, sizeof locked));
 	if (t->tops.bytes)
@@ -194,22 +194,6 @@ trim_print_arenas(
 	return 0;
 }
 
-static void
-print_caveats(const struct trim *t, const struct trim_options *opt, struct ui_output *out)
-{
-	struct caveat caveat[TRIM_CAVEATS];
-	size_t nr = trim_caveats(t, opt, caveat);
-
-	for (size_t i = 0; i < nr; i++) {
-		char text[sizeof caveat->text + 32];
-
-		fprintf(out->f, "%s%sCAVEAT%s   ", i ? "" : "\n",
-			out->use_colour ? "\033[1;33m" : "", out->use_colour ? "\033[0m" : "");
-		snprintf(text, sizeof text, "%s: %s", caveat[i].id, caveat[i].text);
-		ui_wrap(out, LEAD_COLUMNS, text);
-	}
-}
-
 static int
 print_forecast(
 	const struct trim *t, const struct trim_options *opt, struct ui_output *out, struct err *e)
@@ -219,6 +203,8 @@ print_forecast(
 	struct moment after = t->before;
 	char all[32], longest[32];
 	bool has_rough = false;
+	struct caveat caveat[TRIM_CAVEATS];
+	size_t nr;
 
 	after.rss_bytes -= f->rss_bytes < after.rss_bytes ? f->rss_bytes : after.rss_bytes;
 	after.swap_bytes -= f->swap_bytes < after.swap_bytes ? f->swap_bytes : after.swap_bytes;
@@ -239,7 +225,15 @@ print_forecast(
 			"The ends of thread arenas stay, %s; --tops gives them back as well.\n",
 			UI_SIZE(&opt->ui, f->tops_bytes));
 	print_trim_checks(t, has_rough, out);
-	print_caveats(t, opt, out);
+	nr = trim_caveats(t, opt, caveat);
+	for (size_t i = 0; i < nr; i++) {
+		char text[sizeof caveat->text + 32];
+
+		fprintf(out->f, "%s%sCAVEAT%s   ", i ? "" : "\n",
+			out->use_colour ? "\033[1;33m" : "", out->use_colour ? "\033[0m" : "");
+		snprintf(text, sizeof text, "%s: %s", caveat[i].id, caveat[i].text);
+		ui_wrap(out, LEAD_COLUMNS, text);
+	}
 	return 0;
 }
 
@@ -264,7 +258,7 @@ print_jemalloc_forecast(
 		"jemalloc has %s in free pages that it could give back: dirty %s, muzzy %s; %s\n",
 		UI_SIZE(&opt->ui, t->forecast.rss_bytes), UI_SIZE(&opt->ui, now->dirty_bytes),
 		UI_SIZE(&opt->ui, now->muzzy_bytes),
-		borrow_text(&t->report, borrow, sizeof borrow));
+		borrow_report_text(&t->report, borrow, sizeof borrow));
 	return 0;
 }
 
@@ -318,7 +312,8 @@ done_json(const struct trim *t, const struct trim_options *opt)
 	json_t *data = json_pack("{s:I, s:I, s:o, s:o, s:I, s:o}", "arenas",
 		(json_int_t)nr_arenas(t), "arena_count", (json_int_t)nr_arenas(t), "before",
 		trim_moment_json(&t->before), "after", trim_moment_json(&t->after),
-		"released_bytes", (json_int_t)t->released_bytes, "borrow", borrow_json(&t->report));
+		"released_bytes", (json_int_t)t->released_bytes, "borrow",
+		borrow_report_json(&t->report));
 
 	view_json_set_duration(data, "held", t->report.held_ns);
 	view_json_set_duration(data, "locked", t->report.call_ns);

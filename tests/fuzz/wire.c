@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "ui/ui.h"
-#include "view/counted.h"
+#include "view/counters.h"
 #include "wire/totals.h"
 #include "wire/wire.h"
 
@@ -32,8 +32,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!wire_is_valid(s, size))
 		return 0;
 	wire_add_up(s, s->nr_threads, &sum);
-	counted_print(s, &sum, &opt, f);
-	if (sum.live_bytes > sum.peak_bytes || counted_to_json(s, &sum, json, &e) < 0)
+	counters_print(s, &sum, &opt, f);
+	if (sum.live_bytes > sum.peak_bytes || counters_to_json(s, &sum, json, &e) < 0)
 		abort();
 	return 0;
 }

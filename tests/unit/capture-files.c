@@ -17,7 +17,7 @@
 #include "capture/profile-file.h"
 #include "tap.h"
 
-static char dir[] = "/tmp/noting-files-XXXXXX";
+static char dir[] = "/tmp/capture-files-XXXXXX";
 static char prefix[64];
 
 static struct profile_file

@@ -37,9 +37,7 @@ static const char *const usual[] = { "inuse_objects", "inuse_space", "alloc_obje
 static void
 is_type(const struct profile *p, const char *value, bool objects, const char *want)
 {
-	struct report_work w = {
-		.value = value, .file = "it", .reporting = { .objects = objects }
-	};
+	struct report_work w = { .value = value, .file = "it", .io = { .objects = objects } };
 	struct err e = { 0 };
 	size_t type = 0;
 	const int found = find_type(&w, p, &type, &e);
@@ -134,12 +132,12 @@ test_verb(void)
 /* ---- options that fit together ---- */
 
 static void
-begins(struct reporting o, bool json, const struct report_format *format, size_t limit,
+begins(struct profile_io_options o, bool json, const struct report_format *format, size_t limit,
 	const char *name)
 {
 	const struct ui_options ui = { .json = json };
 	struct err e = { 0 };
-	const int status = reporting_begin(&o, &ui, &e);
+	const int status = profile_io_begin(&o, &ui, &e);
 
 	ok(!format ? status < 0 && e.kind == ERR_USAGE
 		   : status == 0 && o.format == format && o.limit == limit,
@@ -149,8 +147,8 @@ begins(struct reporting o, bool json, const struct report_format *format, size_t
 static void
 test_options(void)
 {
-	const struct reporting begin = REPORTING_BEGIN;
-	struct reporting o = begin;
+	const struct profile_io_options begin = PROFILE_IO_BEGIN;
+	struct profile_io_options o = begin;
 
 	begins(o, false, &report_format_text, 30, "30 rows of text are the default");
 	begins(o, true, &report_format_json, 0, "JSON has all rows");
@@ -183,7 +181,7 @@ test_options(void)
 static void
 test_pipes(void)
 {
-	char dir[] = "/tmp/reporting-XXXXXX", path[64], command[64];
+	char dir[] = "/tmp/profile-io-XXXXXX", path[64], command[64];
 	struct text text = { 0 };
 	const char *name = NULL;
 	struct err e = { 0 };
@@ -192,9 +190,9 @@ test_pipes(void)
 	if (!mkdtemp(dir))
 		exit(99);
 	snprintf(path, sizeof path, "%s/it", dir);
-	is_u64((uint64_t)reporting_read_pipe(&text, &name, path, &e), 0,
+	is_u64((uint64_t)profile_io_read_pipe(&text, &name, path, &e), 0,
 		"a file that is missing is no pipe");
-	is_u64((uint64_t)reporting_read_pipe(&text, &name, dir, &e), 0, "a directory is no pipe");
+	is_u64((uint64_t)profile_io_read_pipe(&text, &name, dir, &e), 0, "a directory is no pipe");
 	if (mkfifo(path, 0600) < 0)
 		exit(99);
 	fflush(stdout);
@@ -206,7 +204,7 @@ test_pipes(void)
 		fclose(f);
 		_exit(0);
 	}
-	ok(reporting_read_pipe(&text, &name, path, &e) == 1 && text.len == 5 &&
+	ok(profile_io_read_pipe(&text, &name, path, &e) == 1 && text.len == 5 &&
 			memcmp(text.v, "words", 5) == 0,
 		"a pipe is read to its end");
 	is_str(name, path, "a pipe has its own name");

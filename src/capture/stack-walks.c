@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "capture/walked.h"
+#include "capture/stack-walks.h"
 
 #include <errno.h>
 
@@ -33,8 +33,8 @@ add_marks(struct stacks_marks *marks, const struct stack *s, struct err *e)
 
 /* A frame below a trampoline was interrupted, and did not call: its PC is exact. */
 int
-stacks_add_walked(struct profile *p, struct stacks_marks *marks, const struct stack *s,
-	uint32_t *ret, struct err *e)
+stacks_add_walk(struct profile *p, struct stacks_marks *marks, const struct stack *s, uint32_t *ret,
+	struct err *e)
 {
 	const size_t nr_before = p->stacks.nr;
 	uint32_t frame[STACK_MAX_FRAMES];

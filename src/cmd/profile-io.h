@@ -1,9 +1,9 @@
 /*
- * reporting: the shared part of all commands that write a profile: options, reading a file of any
+ * profile-io: the shared part of all commands that write a profile: options, reading a file of any
  * supported format, and writing it in any format.
  */
-#ifndef MEMDIAG_CMD_REPORTING_H
-#define MEMDIAG_CMD_REPORTING_H
+#ifndef MEMDIAG_CMD_PROFILE_IO_H
+#define MEMDIAG_CMD_PROFILE_IO_H
 
 #include "base/text.h"
 #include "cmd/formats.h"
@@ -14,7 +14,7 @@
 #include "ui/ui.h"
 #include "ui/warnings.h"
 
-struct reporting {
+struct profile_io_options {
 	struct symbols_options symbols;
 	struct calls_options calls;
 	size_t limit;
@@ -23,42 +23,45 @@ struct reporting {
 	bool with_blocks; /* show blocks next to bytes, in text and JSON, if the profile has them */
 };
 
-#define REPORTING_BEGIN                                                                            \
+#define PROFILE_IO_BEGIN                                                                           \
 	{                                                                                          \
 		.limit = 30                                                                        \
 	}
 
-/* The options for all members except --format and --program; the input is a struct reporting. */
-extern const struct ui_syntax reporting_syntax;
+/*
+ * The options for all members except --format and --program; the input is a struct
+ * profile_io_options.
+ */
+extern const struct ui_syntax profile_io_syntax;
 
 /*
  * Set the defaults, and refuse options that do not fit together: ERR_USAGE.  Returns 0, or -1 with
  * E.
  */
-int reporting_begin(struct reporting *o, const struct ui_options *ui, struct err *e);
+int profile_io_begin(struct profile_io_options *o, const struct ui_options *ui, struct err *e);
 
 /*
  * If PATH is "-" (standard input) or a pipe, which can be read only once, read all of it into TEXT
  * and set *NAME, for errors.  The caller releases TEXT.  Returns 1 if it was read, 0 if PATH is
  * another file, which is not read, -1 with E.
  */
-int reporting_read_pipe(struct text *text, const char **name, const char *path, struct err *e);
+int profile_io_read_pipe(struct text *text, const char **name, const char *path, struct err *e);
 
 /*
  * Read the profile PATH ("-": standard input), or build one from the recording PATH, and find the
  * names of its frames.  The caller frees *RET.  Returns 0, or -1 with E.
  */
-int reporting_read(struct profile **ret, const char *path, const struct reporting *o,
+int profile_io_read(struct profile **ret, const char *path, const struct profile_io_options *o,
 	const struct ui_options *ui, struct err *e);
 
 /* Add the warnings of P to W. */
-void reporting_warn(struct warnings *w, const struct profile *p);
+void profile_io_warn(struct warnings *w, const struct profile *p);
 
 /*
  * Write V to OUT; W goes into JSON.  Sets c, limit, by_cum, symbols_inside and warnings of V.
  * Returns 0, or -1 with E.
  */
-int reporting_write(struct report_view *v, const struct reporting *o, const struct warnings *w,
-	struct ui_output *out, struct err *e);
+int profile_io_write(struct report_view *v, const struct profile_io_options *o,
+	const struct warnings *w, struct ui_output *out, struct err *e);
 
 #endif

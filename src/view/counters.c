@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "view/counted.h"
+#include "view/counters.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,14 +11,14 @@
 /* ---- shared by text and JSON ---- */
 
 static bool
-counted_has_limit(const struct wire_segment *s)
+counters_has_limit(const struct wire_segment *s)
 {
 	return s->limit_bytes != INT64_MAX;
 }
 
 /* Return name I of NAMES, "?" if it does not exist: the number is untrusted. */
 static const char *
-counted_name_of(const char *const *names, uint32_t i)
+counters_name_of(const char *const *names, uint32_t i)
 {
 	for (; *names; names++)
 		if (!i--)
@@ -39,7 +39,7 @@ static const char *const way_names[] = {
 };
 
 static const char *
-counted_started_at(const struct wire_segment *s, char *buf, size_t size)
+counters_started_at(const struct wire_segment *s, char *buf, size_t size)
 {
 	time_t seconds = (time_t)(s->started_ns / 1000000000);
 	struct tm tm;
@@ -54,12 +54,12 @@ counted_started_at(const struct wire_segment *s, char *buf, size_t size)
 static void
 print_limit(const struct wire_segment *s, const struct ui_options *opt, FILE *f)
 {
-	if (!counted_has_limit(s)) {
+	if (!counters_has_limit(s)) {
 		fputs("limit      none\n", f);
 		return;
 	}
 	fprintf(f, "limit      %s (on limit: %s)", UI_SIZE(opt, (uint64_t)s->limit_bytes),
-		counted_name_of(wire_on_limit_names, s->on_limit));
+		counters_name_of(wire_on_limit_names, s->on_limit));
 	if (s->nr_refused)
 		fprintf(f, "; %" PRIu64 " calls were refused", s->nr_refused);
 	fputs(s->is_reported ? "; it was passed\n" : "\n", f);
@@ -96,7 +96,7 @@ blocks_bytes(const struct wire_totals *sum)
 }
 
 void
-counted_print_legend(uint32_t nr_doubtful, FILE *f)
+counters_print_legend(uint32_t nr_doubtful, FILE *f)
 {
 	if (nr_doubtful == UINT32_MAX)
 		fputs("~ is approximate: not all blocks could be counted when counting began\n", f);
@@ -108,7 +108,7 @@ counted_print_legend(uint32_t nr_doubtful, FILE *f)
 }
 
 void
-counted_print_unhooked(const struct wire_segment *s, FILE *f)
+counters_print_unhooked(const struct wire_segment *s, FILE *f)
 {
 	if (s->has_unhooked)
 		fputs("the program calls functions that only its malloc has (mallocx, tc_malloc, "
@@ -129,18 +129,8 @@ magnitude(int64_t n)
 	return n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
 }
 
-/* Print growth only: the amount in use before counting began is unknown. */
 static void
-print_growth(const struct wire_totals *sum, const struct ui_options *opt, FILE *f)
-{
-	fprintf(f, "grown      by %s%s in %+" PRId64 " blocks since then, and %s mapped\n",
-		sum->grown_bytes < 0 ? "-" : "", UI_SIZE(opt, magnitude(sum->grown_bytes)),
-		sum->nr_grown, UI_SIZE(opt, sum->mapped_bytes));
-	fputs("before     not known: the malloc of this process is not glibc's\n", f);
-}
-
-static void
-counted_print_live(const struct wire_segment *s, const struct wire_totals *sum,
+counters_print_live(const struct wire_segment *s, const struct wire_totals *sum,
 	const struct ui_options *opt, FILE *f)
 {
 	fprintf(f, "live       %s%s", s->nr_doubtful ? "~" : "", UI_SIZE(opt, blocks_bytes(sum)));
@@ -153,7 +143,7 @@ counted_print_live(const struct wire_segment *s, const struct wire_totals *sum,
 }
 
 void
-counted_print(const struct wire_segment *s, const struct wire_totals *sum,
+counters_print(const struct wire_segment *s, const struct wire_totals *sum,
 	const struct ui_options *opt, FILE *f)
 {
 	char when[64];
@@ -163,14 +153,18 @@ counted_print(const struct wire_segment *s, const struct wire_totals *sum,
 		return;
 	}
 	fprintf(f, "counted    %s bytes, since %s; the agent was %s\n",
-		counted_name_of(wire_account_names, s->account),
-		counted_started_at(s, when, sizeof when), counted_name_of(way_names, s->way));
+		counters_name_of(wire_account_names, s->account),
+		counters_started_at(s, when, sizeof when), counters_name_of(way_names, s->way));
 	if (has_stopped(s))
 		fputs("stopped    numbers are from when it stopped\n", f);
-	if (s->has_no_before)
-		print_growth(sum, opt, f);
-	else
-		counted_print_live(s, sum, opt, f);
+	if (s->has_no_before) {
+		fprintf(f, "grown      by %s%s in %+" PRId64 " blocks since then, and %s mapped\n",
+			sum->grown_bytes < 0 ? "-" : "", UI_SIZE(opt, magnitude(sum->grown_bytes)),
+			sum->nr_grown, UI_SIZE(opt, sum->mapped_bytes));
+		fputs("before     not known: the malloc of this process is not glibc's\n", f);
+	} else {
+		counters_print_live(s, sum, opt, f);
+	}
 	fprintf(f,
 		"so far     %" PRIu64 " blocks allocated, %" PRIu64 " freed; %" PRIu64
 		" mappings made\n",
@@ -178,8 +172,8 @@ counted_print(const struct wire_segment *s, const struct wire_totals *sum,
 	fprintf(f, "code       %s, %s\n", UI_SIZE(opt, s->code_bytes),
 		s->base_bytes ? "counts for the limit" : "not counted");
 	print_limit(s, opt, f);
-	counted_print_legend(s->nr_doubtful, f);
-	counted_print_unhooked(s, f);
+	counters_print_legend(s->nr_doubtful, f);
+	counters_print_unhooked(s, f);
 }
 
 /* Return N, or null if the amount in use when counting began is unknown. */
@@ -190,34 +184,34 @@ known_json(const struct wire_segment *s, uint64_t n)
 }
 
 static json_t *
-counted_blocks_json(const struct wire_segment *s, uint64_t nr)
+counters_blocks_json(const struct wire_segment *s, uint64_t nr)
 {
 	return knows_blocks(s) ? json_integer((json_int_t)nr) : json_null();
 }
 
 int
-counted_to_json(
+counters_to_json(
 	const struct wire_segment *s, const struct wire_totals *sum, json_t *data, struct err *e)
 {
 	char when[64];
-	json_t *limit = !counted_has_limit(s)
+	json_t *limit = !counters_has_limit(s)
 		? json_null()
 		: json_pack("{s:I, s:s, s:I, s:b}", "bytes", (json_int_t)s->limit_bytes, "on_limit",
-			  counted_name_of(wire_on_limit_names, s->on_limit), "refused",
+			  counters_name_of(wire_on_limit_names, s->on_limit), "refused",
 			  (json_int_t)s->nr_refused, "passed", s->is_reported != 0);
 	json_t *more = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:b, s:o, "
 				 "s:o, s:o, s:I, s:I, s:I, s:o, s:b, s:I, s:I, s:b}",
-		"way", counted_name_of(way_names, s->way), "since",
-		counted_started_at(s, when, sizeof when), "account",
-		counted_name_of(wire_account_names, s->account), "live_bytes",
+		"way", counters_name_of(way_names, s->way), "since",
+		counters_started_at(s, when, sizeof when), "account",
+		counters_name_of(wire_account_names, s->account), "live_bytes",
 		known_json(s, sum->live_bytes), "before_bytes",
 		known_json(s, (uint64_t)s->before_bytes), "peak_bytes",
 		known_json(s, sum->peak_bytes), "blocks_bytes", known_json(s, blocks_bytes(sum)),
 		"mapped_bytes", (json_int_t)sum->mapped_bytes, "mapped_peak_bytes",
 		(json_int_t)s->mapped_peak_bytes, "code_bytes", (json_int_t)s->code_bytes,
-		"code_counts", s->base_bytes != 0, "blocks", counted_blocks_json(s, sum->nr_live),
-		"blocks_before", counted_blocks_json(s, s->nr_before), "blocks_doubtful",
-		counted_blocks_json(s, s->nr_doubtful), "blocks_allocated",
+		"code_counts", s->base_bytes != 0, "blocks", counters_blocks_json(s, sum->nr_live),
+		"blocks_before", counters_blocks_json(s, s->nr_before), "blocks_doubtful",
+		counters_blocks_json(s, s->nr_doubtful), "blocks_allocated",
 		(json_int_t)sum->nr_allocated, "blocks_freed", (json_int_t)sum->nr_freed,
 		"mappings_made", (json_int_t)s->nr_mappings, "limit", limit, "is_counting",
 		!has_stopped(s), "grown_bytes", (json_int_t)sum->grown_bytes, "grown_blocks",
@@ -240,7 +234,7 @@ static const struct {
 };
 
 void
-counted_print_sampler(const struct sampler_memory *m, const struct ui_options *opt, FILE *f)
+counters_print_sampler(const struct sampler_memory *m, const struct ui_options *opt, FILE *f)
 {
 	if (!m->is_there)
 		return;
@@ -253,7 +247,7 @@ counted_print_sampler(const struct sampler_memory *m, const struct ui_options *o
 }
 
 json_t *
-counted_sampler_to_json(const struct sampler_memory *m)
+counters_sampler_to_json(const struct sampler_memory *m)
 {
 	json_t *o;
 

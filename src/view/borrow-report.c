@@ -1,13 +1,13 @@
 #include <config.h>
 
-#include "view/borrowed.h"
+#include "view/borrow-report.h"
 
 #include "inject/job.h"
 #include "ui/units.h"
 #include "view/durations.h"
 
 const char *
-borrow_text(const struct inject_report *r, char *buf, size_t size)
+borrow_report_text(const struct inject_report *r, char *buf, size_t size)
 {
 	char held[32];
 
@@ -17,7 +17,7 @@ borrow_text(const struct inject_report *r, char *buf, size_t size)
 }
 
 json_t *
-borrow_json(const struct inject_report *r)
+borrow_report_json(const struct inject_report *r)
 {
 	json_t *o;
 

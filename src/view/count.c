@@ -1,27 +1,20 @@
 #include <config.h>
 
-#include "view/counting.h"
+#include "view/count.h"
 
 #include <errno.h>
 
 #include "ui/json.h"
 #include "ui/units.h"
-#include "view/borrowed.h"
-#include "view/counted.h"
+#include "view/borrow-report.h"
+#include "view/counters.h"
 #include "view/durations.h"
 #include "wire/wire.h"
 
 /* ---- text ---- */
 
 static void
-print_already(const struct target *t, const struct count_job *c, struct ui_output *out)
-{
-	fprintf(out->f, "%s %d counts already, %s; nothing was changed\n", t->comm, (int)t->pid,
-		c->way == WIRE_LOADED ? "since 'memdiag count start'" : "since it was started");
-}
-
-static void
-counting_print_start(struct ui_output *out, const struct ui_options *ui, const struct target *t,
+count_print_start(struct ui_output *out, const struct ui_options *ui, const struct target *t,
 	const struct count_job *c)
 {
 	const struct stop_report *f = &c->hooked.stop;
@@ -40,7 +33,7 @@ counting_print_start(struct ui_output *out, const struct ui_options *ui, const s
 	else
 		fprintf(out->f, "in use so far: %s%s\n", c->nr_doubtful ? "~" : "",
 			UI_SIZE(ui, c->before_bytes > 0 ? (uint64_t)c->before_bytes : 0));
-	counted_print_legend(c->nr_doubtful, out->f);
+	counters_print_legend(c->nr_doubtful, out->f);
 	if (c->nr_children)
 		fprintf(out->f,
 			"%zu child%s forked while the agent was loaded (one is %d): a child that "
@@ -52,13 +45,16 @@ counting_print_start(struct ui_output *out, const struct ui_options *ui, const s
 }
 
 void
-counting_show_text(struct ui_output *out, const struct ui_options *ui, const struct target *t,
+count_show_text(struct ui_output *out, const struct ui_options *ui, const struct target *t,
 	const struct count_job *c, bool is_stop)
 {
 	if (!is_stop && c->was_so)
-		print_already(t, c, out);
+		fprintf(out->f, "%s %d counts already, %s; nothing was changed\n", t->comm,
+			(int)t->pid,
+			c->way == WIRE_LOADED ? "since 'memdiag count start'"
+					      : "since it was started");
 	else if (!is_stop)
-		counting_print_start(out, ui, t, c);
+		count_print_start(out, ui, t, c);
 	else if (c->was_so)
 		fprintf(out->f, "%s %d does not count; nothing was changed\n", t->comm,
 			(int)t->pid);
@@ -82,7 +78,7 @@ doubtful_json(const struct count_job *c)
 }
 
 static json_t *
-counting_data_json(const struct count_job *c, bool is_stop)
+count_data_json(const struct count_job *c, bool is_stop)
 {
 	const struct stop_report *f = &c->hooked.stop;
 	json_t *stop = json_object(),
@@ -102,16 +98,16 @@ counting_data_json(const struct count_job *c, bool is_stop)
 	json_object_set_new(data, "before_bytes",
 		c->has_no_before ? json_null() : json_integer((json_int_t)c->before_bytes));
 	json_object_set_new(data, "doubtful_blocks", doubtful_json(c));
-	json_object_set_new(data, "borrow", borrow_json(&c->borrowed));
+	json_object_set_new(data, "borrow", borrow_report_json(&c->borrowed));
 	return data;
 }
 
 int
-counting_show_json(struct ui_output *out, const struct target *t, const struct count_job *c,
+count_show_json(struct ui_output *out, const struct target *t, const struct count_job *c,
 	bool is_stop, struct err *e)
 {
 	json_t *document = ui_json_new("count", t);
-	int failed = json_object_set_new(document, "data", counting_data_json(c, is_stop)) < 0
+	int failed = json_object_set_new(document, "data", count_data_json(c, is_stop)) < 0
 		? err_set(e, ENOMEM, "cannot write JSON")
 		: ui_json_print(document, out, e);
 

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "cmd/noting.h"
+#include "cmd/capture-work.h"
 
 #include <limits.h>
 #include <string.h>
@@ -11,8 +11,10 @@
 #include "agentctl/sampler-memory.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
+#include "capture/jemalloc-process.h"
 #include "capture/log-record.h"
 #include "capture/profile-file.h"
+#include "capture/profile-jemalloc.h"
 #include "capture/profile-watch.h"
 #include "capture/wait.h"
 #include "cmd/borrow.h"
@@ -29,12 +31,12 @@
 #include "ui/processes.h"
 #include "ui/progress.h"
 #include "ui/ui.h"
-#include "view/logged.h"
-#include "view/profiled.h"
+#include "view/capture-result.h"
+#include "view/log-state.h"
 
 /* ---- options ---- */
 
-#define AT(member) UI_AT(struct profile_options, member)
+#define AT(member) UI_AT(struct capture_options, member)
 
 static const struct ui_option options[] = {
 	{ "seconds", 's', "DURATION", 1,
@@ -53,17 +55,17 @@ static const struct ui_option options[] = {
 #define UNTIL_EXIT_NS (UINT64_C(1) << 61)
 
 static error_t
-noting_parse_verb(struct argp_state *state, void *input, char *arg)
+capture_work_parse_verb(struct argp_state *state, void *input, char *arg)
 {
 	static const char *const names[] = { "start", "stop", "dump", "status" };
-	struct profile_options *o = input;
+	struct capture_options *o = input;
 
 	(void)state;
 	if (o->has_verb)
 		return ARGP_ERR_UNKNOWN; /* it is a process */
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(arg, names[i]) == 0) {
-			o->verb = (enum profile_verb)(PROFILE_START + i);
+			o->verb = (enum capture_verb)(CAPTURE_START + i);
 			o->has_verb = true;
 			return 0;
 		}
@@ -71,33 +73,33 @@ noting_parse_verb(struct argp_state *state, void *input, char *arg)
 }
 
 static void
-noting_check(struct argp_state *state, void *input)
+capture_work_check(struct argp_state *state, void *input)
 {
-	struct profile_options *o = input;
+	struct capture_options *o = input;
 
 	if (o->at_exit && !o->seconds_ns && !o->has_verb)
 		o->seconds_ns = UNTIL_EXIT_NS;
-	if (o->verb == PROFILE_ONE_SHOT && !o->seconds_ns)
+	if (o->verb == CAPTURE_ONE_SHOT && !o->seconds_ns)
 		argp_error(state,
 			"what is to be done? say start, stop, dump, status, --seconds or --at-exit");
-	if (o->verb != PROFILE_ONE_SHOT && o->seconds_ns)
+	if (o->verb != CAPTURE_ONE_SHOT && o->seconds_ns)
 		argp_error(state, "--seconds does all by itself, without start and stop");
-	if (o->verb != PROFILE_ONE_SHOT && o->verb != PROFILE_START && o->overhead.is_any)
+	if (o->verb != CAPTURE_ONE_SHOT && o->verb != CAPTURE_START && o->overhead.is_any)
 		argp_error(state, "--max-overhead and --live-set are for a record that begins");
-	if (o->verb != PROFILE_ONE_SHOT && o->at_exit)
+	if (o->verb != CAPTURE_ONE_SHOT && o->at_exit)
 		argp_error(state,
 			"the file is written while memdiag waits: --at-exit does all by itself, without start and stop");
 }
 
-const struct ui_syntax noting_syntax = {
+const struct ui_syntax capture_work_syntax = {
 	.options = options,
-	.argument = noting_parse_verb,
-	.check = noting_check,
+	.argument = capture_work_parse_verb,
+	.check = capture_work_check,
 };
 
 /* Return the name of the command that begins CAPTURE. */
 static const char *
-noting_name(enum wire_capture capture)
+capture_work_name(enum wire_capture capture)
 {
 	return capture == WIRE_RECORD ? "record" : "profile";
 }
@@ -106,8 +108,8 @@ noting_name(enum wire_capture capture)
 
 /* Write the samples C of the process P to a file, and report the file in RET. */
 static int
-noting_write_file(const struct profile_options *opt, const struct sites_copy *c,
-	const struct process *p, enum profile_kind kind, struct profiled *ret, struct err *e)
+capture_work_write_file(const struct capture_options *opt, const struct sites_copy *c,
+	const struct process *p, enum profile_kind kind, struct capture_result *ret, struct err *e)
 {
 	const struct profile_file file = {
 		.prefix = opt->prefix,
@@ -122,7 +124,7 @@ noting_write_file(const struct profile_options *opt, const struct sites_copy *c,
 		return target_is_alive(p->target)
 			? err_hint(e,
 				  "What was noted is kept until the next start: 'memdiag %s dump -p %d -o PREFIX' writes it",
-				  noting_name(opt->capture), (int)opt->ui.pid)
+				  capture_work_name(opt->capture), (int)opt->ui.pid)
 			: -1;
 	ret->head = c->head;
 	ret->sum = sites_add_up(c);
@@ -132,8 +134,8 @@ noting_write_file(const struct profile_options *opt, const struct sites_copy *c,
 /* ---- start, stop and dump ---- */
 
 static int
-noting_start(struct target *t, const struct profile_options *opt, struct profiled *ret, int *ret_fd,
-	struct err *e)
+capture_work_start(struct target *t, const struct capture_options *opt, struct capture_result *ret,
+	int *ret_fd, struct err *e)
 {
 	const struct sampler_wanted wanted = { .capture = opt->capture,
 		.period_bytes = opt->period_bytes,
@@ -147,61 +149,49 @@ noting_start(struct target *t, const struct profile_options *opt, struct profile
 		: sampler_job_start(t, &opt->inject, &wanted, agent, &ret->job, ret_fd, e);
 }
 
-static int
-run_start(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
-{
-	auto_fd int fd = -1;
-
-	return noting_start(t, opt, ret, &fd, e);
-}
-
-static int
-noting_refuse_other(const struct target *t, const struct sites_copy *c, struct err *e)
-{
-	const char *name = noting_name(wire_capture_of(c->head.period_bytes));
-
-	err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a %s", t->pid,
-		t->comm, name);
-	return err_hint(e, "'memdiag %s dump -p %d' writes it", name, t->pid);
-}
-
 /* Write the file for the profile of T, which may be running. */
 static int
-noting_dump(const struct target *t, const struct profile_options *opt, enum profile_kind kind,
-	struct profiled *ret, struct err *e)
+capture_work_dump(const struct target *t, const struct capture_options *opt, enum profile_kind kind,
+	struct capture_result *ret, struct err *e)
 {
 	auto_process struct process p = { .target = t };
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
 
 	if (process_read(&p, t, e) < 0 || sites_read_process(&c, &p, e) < 0)
 		return -1;
-	if (wire_capture_of(c.head.period_bytes) != opt->capture)
-		return noting_refuse_other(t, &c, e);
-	return noting_write_file(opt, &c, &p, kind, ret, e) < 0 ? -1 : sites_count_dump(&c, t, e);
+	if (wire_capture_of(c.head.period_bytes) != opt->capture) {
+		const char *name = capture_work_name(wire_capture_of(c.head.period_bytes));
+
+		err_set_kind(e, ERR_UNSUPPORTED, 0, "what was noted last in %d (%s) is a %s",
+			t->pid, t->comm, name);
+		return err_hint(e, "'memdiag %s dump -p %d' writes it", name, t->pid);
+	}
+	return capture_work_write_file(opt, &c, &p, kind, ret, e) < 0 ? -1
+								      : sites_count_dump(&c, t, e);
 }
 
 static int
-noting_look(const struct target *t, const struct profile_options *opt, struct profiled *ret,
-	struct err *e)
+capture_work_look(const struct target *t, const struct capture_options *opt,
+	struct capture_result *ret, struct err *e)
 {
 	auto_process struct process p = { .target = t };
-	auto_agent_segment struct agent_segment counter = { 0 };
+	auto_agent_segment struct agent_segment agent = { 0 };
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
 	struct sampler_memory memory;
 
-	if (process_read(&p, t, e) < 0 || agent_segment_read(&counter, &p, e) < 0)
+	if (process_read(&p, t, e) < 0 || agent_segment_read(&agent, &p, e) < 0)
 		return -1;
-	if (!counter.sites_at.v || counter.is_parents)
+	if (!agent.sites_at.v || agent.is_parents)
 		return 0;
-	if (sites_read_process(&c, &p, e) < 0 || sampler_memory_read(&memory, &p, &counter, e) < 0)
+	if (sites_read_process(&c, &p, e) < 0 || sampler_memory_read(&memory, &p, &agent, e) < 0)
 		return -1;
 	if (wire_capture_of(c.head.period_bytes) != opt->capture) {
-		ret->is_otherwise = counter.segment->noting;
+		ret->is_otherwise = agent.segment->noting;
 		return 0;
 	}
 	ret->head = c.head;
 	ret->sum = sites_add_up(&c);
-	ret->is_sampling = counter.segment->noting;
+	ret->is_sampling = agent.segment->noting;
 	ret->taken_bytes = memory.total_bytes;
 	if (opt->files && log_record_set_files(t, &c, opt, e) < 0)
 		return -1;
@@ -215,7 +205,7 @@ noting_look(const struct target *t, const struct profile_options *opt, struct pr
  * given.
  */
 static int
-stop_log(const struct target *t, const struct profile_options *opt, struct profiled *ret,
+stop_log(const struct target *t, const struct capture_options *opt, struct capture_result *ret,
 	struct err *e)
 {
 	auto_process struct process p = { .target = t };
@@ -229,7 +219,7 @@ stop_log(const struct target *t, const struct profile_options *opt, struct profi
 }
 
 static int
-run_stop(const struct target *t, const struct profile_options *opt, struct profiled *ret,
+run_stop(const struct target *t, const struct capture_options *opt, struct capture_result *ret,
 	struct err *e)
 {
 	if (sampler_job_stop(t, &opt->inject, opt->capture, &ret->job, e) < 0)
@@ -239,15 +229,18 @@ run_stop(const struct target *t, const struct profile_options *opt, struct profi
 		return 0;
 	if (opt->capture == WIRE_RECORD && stop_log(t, opt, ret, e) < 0)
 		return -1;
-	return ret->log.is_there && !opt->prefix ? 0 : noting_dump(t, opt, PROFILE_LAST, ret, e);
+	return ret->log.is_there && !opt->prefix ? 0
+						 : capture_work_dump(t, opt, PROFILE_LAST, ret, e);
 }
 
 /* Start recording in memory if the log fails; the record works without a log. */
 static int
-run_start_in_memory(
-	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+run_start_in_memory(struct target *t, const struct capture_options *opt, struct capture_result *ret,
+	struct err *e)
 {
-	if (run_start(t, opt, ret, e) < 0)
+	auto_fd int fd = -1;
+
+	if (capture_work_start(t, opt, ret, &fd, e) < 0)
 		return -1;
 	return ret->job.was_so && opt->has_mode ? stop_log(t, opt, ret, e) : 0;
 }
@@ -260,14 +253,14 @@ run_start_in_memory(
  * another memdiag.
  */
 static bool
-look_again(const struct target *t, int fd, struct process *p, struct profiled *ret)
+look_again(const struct target *t, int fd, struct process *p, struct capture_result *ret)
 {
 	struct process now;
 	struct err gone;
 
 	if (!target_is_alive(t) || process_read(&now, t, &gone) < 0)
 		return true;
-	if (profile_maps_file(&now, fd)) {
+	if (capture_maps_file(&now, fd)) {
 		process_release(p);
 		*p = now;
 		return true;
@@ -280,8 +273,8 @@ look_again(const struct target *t, int fd, struct process *p, struct profiled *r
 
 /* End the profile of T, whose samples are in FD, unless T has ended or runs another program. */
 static int
-noting_end(const struct target *t, const struct profile_options *opt, int fd, struct process *p,
-	struct profiled *ret, struct err *e)
+capture_work_end(const struct target *t, const struct capture_options *opt, int fd,
+	struct process *p, struct capture_result *ret, struct err *e)
 {
 	struct sampler_job stopped;
 	struct err gone;
@@ -305,32 +298,9 @@ noting_end(const struct target *t, const struct profile_options *opt, int fd, st
 	return -1;
 }
 
-/* Return T without the names of its threads, which belong to another program. */
-static struct target
-without_threads(const struct target *t)
-{
-	struct target nameless = *t;
-
-	nameless.task_fd = -1;
-	return nameless;
-}
-
-/* Look for new samples.  Report a failure once; the target and the profile continue. */
-static void
-look_and_say(struct profile_watch *w, const struct process *p, bool *has_failed)
-{
-	struct err e;
-
-	if (!w->head || profile_watch_look(w, p, &e) == 0 || *has_failed)
-		return;
-	*has_failed = true;
-	ui_progress_clear();
-	fprintf(stderr, "memdiag profile: %s\n", e.msg);
-}
-
 /* Wait until the profile must end, and write the files requested meanwhile. */
-static enum profile_wait
-wait_and_watch(struct target *t, const struct profile_options *opt, const struct process *p, int fd)
+static enum capture_wait
+wait_and_watch(struct target *t, const struct capture_options *opt, const struct process *p, int fd)
 {
 	const uint64_t end_ns = os_now_ns() + opt->seconds_ns;
 	struct profile_watch w = {
@@ -340,15 +310,21 @@ wait_and_watch(struct target *t, const struct profile_options *opt, const struct
 			.symbols_inside = opt->symbols_inside },
 		.ui = &opt->ui,
 	};
-	enum profile_wait why = PROFILE_WAIT_OVER;
+	enum capture_wait why = CAPTURE_WAIT_OVER;
 	bool has_failed = false;
+	struct err e;
 
 	if (!opt->triggers.is_any)
-		return profile_wait(t, opt->seconds_ns);
+		return capture_wait(t, opt->seconds_ns);
 	w.head = run_sites_map_at(fd, 0);
-	while (why == PROFILE_WAIT_OVER && os_now_ns() < end_ns) {
-		why = profile_wait(t, PROFILE_WATCH_NS);
-		look_and_say(&w, p, &has_failed);
+	while (why == CAPTURE_WAIT_OVER && os_now_ns() < end_ns) {
+		why = capture_wait(t, PROFILE_WATCH_NS);
+		if (!w.head || profile_watch_look(&w, p, &e) == 0 || has_failed)
+			continue;
+		/* Report a failure once; the target and the profile continue. */
+		has_failed = true;
+		ui_progress_clear();
+		fprintf(stderr, "memdiag profile: %s\n", e.msg);
 	}
 	if (w.head)
 		run_sites_unmap(w.head);
@@ -356,8 +332,8 @@ wait_and_watch(struct target *t, const struct profile_options *opt, const struct
 }
 
 static int
-noting_run_once(
-	struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+capture_work_run_once(struct target *t, const struct capture_options *opt,
+	struct capture_result *ret, struct err *e)
 {
 	auto_progress struct ui_progress *progress = NULL;
 	auto_process struct process p = { .target = t };
@@ -367,8 +343,8 @@ noting_run_once(
 	struct err failure;
 	int failed;
 
-	profile_hold_signals();
-	if (noting_start(t, opt, ret, &fd, e) < 0)
+	capture_hold_signals();
+	if (capture_work_start(t, opt, ret, &fd, e) < 0)
 		return -1;
 	target_unclaim(t);
 	if (ret->job.was_so)
@@ -379,12 +355,15 @@ noting_run_once(
 	ret->wait = wait_and_watch(t, opt, &p, fd);
 	ui_progress_end(take_ptr(&progress));
 	deadline_set(2 * opt->ui.timeout_ns + 1000000000);
-	failed = noting_end(t, opt, fd, &p, ret, &failure);
-	nameless = without_threads(t);
-	if (*ret->became)
+	failed = capture_work_end(t, opt, fd, &p, ret, &failure);
+	if (*ret->became) {
+		/* The names of its threads belong to another program. */
+		nameless = *t;
+		nameless.task_fd = -1;
 		p.target = &nameless;
+	}
 	if (sites_read_file(&c, fd, e) < 0 ||
-		noting_write_file(opt, &c, &p, PROFILE_LAST, ret, e) < 0)
+		capture_work_write_file(opt, &c, &p, PROFILE_LAST, ret, e) < 0)
 		return -1;
 	if (failed)
 		*e = failure;
@@ -394,39 +373,40 @@ noting_run_once(
 /* ---- the command ---- */
 
 static int
-noting_act(struct target *t, const struct profile_options *opt, struct profiled *ret, struct err *e)
+capture_work_act(struct target *t, const struct capture_options *opt, struct capture_result *ret,
+	struct err *e)
 {
-	auto_profile_other struct profile_other other = { .inject = NULL };
+	auto_jemalloc_process struct jemalloc_process other = { .inject = NULL };
 	int is_other = opt->capture == WIRE_PROFILE && !opt->by_agent
-		? profile_other_open(&other, t, opt->malloc, e)
+		? jemalloc_process_open(&other, t, opt->malloc, e)
 		: 0;
 
 	if (is_other)
 		return is_other < 0 ? -1 : profile_jemalloc(t, &other, opt, ret, e);
 	switch (opt->verb) {
-	case PROFILE_ONE_SHOT:
+	case CAPTURE_ONE_SHOT:
 		return opt->mode == RECORD_LOG_FAST ? log_record_once(t, opt, ret, e)
-						    : noting_run_once(t, opt, ret, e);
-	case PROFILE_START:
+						    : capture_work_run_once(t, opt, ret, e);
+	case CAPTURE_START:
 		return opt->mode == RECORD_LOG_FAST ? log_record_start(t, opt, ret, e)
 						    : run_start_in_memory(t, opt, ret, e);
-	case PROFILE_STOP:
+	case CAPTURE_STOP:
 		return run_stop(t, opt, ret, e);
-	case PROFILE_DUMP:
-		return noting_dump(t, opt, PROFILE_BY_HAND, ret, e);
-	case PROFILE_STATUS:
-		return noting_look(t, opt, ret, e);
+	case CAPTURE_DUMP:
+		return capture_work_dump(t, opt, PROFILE_BY_HAND, ret, e);
+	case CAPTURE_STATUS:
+		return capture_work_look(t, opt, ret, e);
 	}
 	return -1;
 }
 
 static int
-noting_print(struct profiled *done, const struct target *t, const struct ui_options *opt,
-	struct ui_output *out, struct err *e)
+capture_work_print(struct capture_result *done, const struct target *t,
+	const struct ui_options *opt, struct ui_output *out, struct err *e)
 {
-	logged_warn(&done->log, &done->warnings);
-	if ((opt->json ? profiled_print_json(done, t, out, e)
-		       : profiled_print(done, t, opt, out->f)) < 0 ||
+	log_state_warn(&done->log, &done->warnings);
+	if ((opt->json ? capture_result_print_json(done, t, out, e)
+		       : capture_result_print(done, t, opt, out->f)) < 0 ||
 		ui_output_close(out, e) < 0)
 		return -1;
 	warnings_print(&done->warnings, opt);
@@ -434,15 +414,15 @@ noting_print(struct profiled *done, const struct target *t, const struct ui_opti
 }
 
 int
-noting_run(struct profile_options *opt, struct err *e)
+capture_work_run(struct capture_options *opt, struct err *e)
 {
-	struct profiled done = { .is_record = opt->capture == WIRE_RECORD };
+	struct capture_result done = { .is_record = opt->capture == WIRE_RECORD };
 	auto_target struct target t = TARGET_NONE;
 	auto_output struct ui_output out = { 0 };
 	int failed;
 
 	if (opt->mode == RECORD_CLOSED)
-		opt->verb = PROFILE_STOP;
+		opt->verb = CAPTURE_STOP;
 	done.verb = opt->verb;
 	opt->prefix = opt->ui.output;
 	opt->ui.output = NULL;
@@ -451,16 +431,16 @@ noting_run(struct profile_options *opt, struct err *e)
 	if (ui_find_process(&opt->ui, e) < 0 || ui_output_open(&out, &opt->ui, e) < 0 ||
 		target_open(&t, opt->ui.pid, e) < 0)
 		return -1;
-	if (opt->verb != PROFILE_START && opt->verb != PROFILE_STATUS &&
+	if (opt->verb != CAPTURE_START && opt->verb != CAPTURE_STATUS &&
 		opt->mode != RECORD_LOG_FAST && profile_file_check(opt->prefix, e) < 0)
 		return -1;
-	if (opt->verb != PROFILE_DUMP && opt->verb != PROFILE_STATUS &&
+	if (opt->verb != CAPTURE_DUMP && opt->verb != CAPTURE_STATUS &&
 		(ui_claim(&t, &opt->ui, e) < 0 || os_check_memory(&t, e) < 0))
 		return -1;
-	failed = noting_act(&t, opt, &done, e);
+	failed = capture_work_act(&t, opt, &done, e);
 	target_unclaim(&t);
 	if (!failed)
-		failed = noting_print(&done, &t, &opt->ui, &out, e);
+		failed = capture_work_print(&done, &t, &opt->ui, &out, e);
 	warnings_release(&done.warnings);
 	if (failed)
 		return -1;

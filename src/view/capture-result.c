@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "view/profiled.h"
+#include "view/capture-result.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,34 +9,34 @@
 #include "jemalloc/prof.h"
 #include "ui/json.h"
 #include "ui/units.h"
-#include "view/borrowed.h"
+#include "view/borrow-report.h"
 #include "view/durations.h"
-#include "view/logged.h"
+#include "view/log-state.h"
 
 /* ---- text ---- */
 
 static const char *
-profiled_plural(uint64_t n)
+capture_result_plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
 }
 
 /* Return the command, and its action on the process. */
 static const char *
-command_of(const struct profiled *p)
+command_of(const struct capture_result *p)
 {
 	return p->is_record ? "record" : "profile";
 }
 
 static const char *
-participle(const struct profiled *p)
+participle(const struct capture_result *p)
 {
 	return p->is_record ? "recorded" : "profiled";
 }
 
 static void
-profiled_print_start(
-	const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
+capture_result_print_start(const struct capture_result *p, const struct target *t,
+	const struct ui_options *opt, FILE *f)
 {
 	const struct stop_report *stop = &p->job.hooked.stop;
 	char still[32];
@@ -55,9 +55,9 @@ profiled_print_start(
 		fputs("it was started under the agent; no thread was stopped for hooks\n", f);
 	else
 		fprintf(f, "%zu function%s lead to the agent%s; %zu thread%s stood still for %s\n",
-			p->job.hooked.nr_entries, profiled_plural(p->job.hooked.nr_entries),
+			p->job.hooked.nr_entries, capture_result_plural(p->job.hooked.nr_entries),
 			p->job.is_new ? ", which was loaded" : "", stop->nr_threads,
-			profiled_plural(stop->nr_threads),
+			capture_result_plural(stop->nr_threads),
 			ui_duration(stop->longest_ns, still, sizeof still));
 	if (p->job.max_bytes)
 		fprintf(f,
@@ -72,27 +72,21 @@ profiled_print_start(
 			"it hangs\n",
 			p->job.nr_children, p->job.nr_children == 1 ? " was" : "ren were",
 			(int)p->job.child);
-	logged_print_writer(&p->log, f);
+	log_state_print_writer(&p->log, f);
 	fprintf(f, "\nNEXT     memdiag %s %s -p %d\n         memdiag %s stop -p %d\n",
 		command_of(p), p->is_record ? "report" : "dump", (int)t->pid, command_of(p),
 		(int)t->pid);
 }
 
-static const char *
-log_dir(const struct profiled *p, char *buf, size_t size)
-{
-	return text_printable(p->log.said.dir, buf, size);
-}
-
 static uint64_t
-peak_bytes(const struct profiled *p)
+peak_bytes(const struct capture_result *p)
 {
 	return p->head.peak_bytes > 0 ? (uint64_t)p->head.peak_bytes : 0;
 }
 
 /* Print the estimates of a profile by samples. */
 static void
-print_estimates(const struct profiled *p, const struct ui_options *opt, FILE *f)
+print_estimates(const struct capture_result *p, const struct ui_options *opt, FILE *f)
 {
 	const struct wire_sites *s = &p->head;
 
@@ -108,7 +102,7 @@ print_estimates(const struct profiled *p, const struct ui_options *opt, FILE *f)
 
 /* Print the amounts of a record. */
 static void
-print_amounts(const struct profiled *p, const struct ui_options *opt, FILE *f)
+print_amounts(const struct capture_result *p, const struct ui_options *opt, FILE *f)
 {
 	const struct wire_sites *s = &p->head;
 
@@ -116,15 +110,15 @@ print_amounts(const struct profiled *p, const struct ui_options *opt, FILE *f)
 		"in use   %s in %" PRIu64 " block%s of those allocated since it began; at most "
 		"%s\n",
 		UI_SIZE(opt, p->sum.live.bytes), wire_objects(p->sum.live),
-		profiled_plural(wire_objects(p->sum.live)),
+		capture_result_plural(wire_objects(p->sum.live)),
 		UI_MARK(UI_SIZE(opt, peak_bytes(p)), s->has_rough_peak));
 	fprintf(f, "recorded %s in %" PRIu64 " block%s, of which %" PRIu64 " were freed\n",
 		UI_SIZE(opt, p->sum.allocated.bytes), wire_objects(p->sum.allocated),
-		profiled_plural(wire_objects(p->sum.allocated)), wire_objects(p->sum.freed));
+		capture_result_plural(wire_objects(p->sum.allocated)), wire_objects(p->sum.freed));
 	if (s->before.units)
 		fprintf(f, "earlier  %s in %" PRIu64 " block%s from before it were freed\n",
 			UI_SIZE(opt, s->before.bytes), wire_objects(s->before),
-			profiled_plural(wire_objects(s->before)));
+			capture_result_plural(wire_objects(s->before)));
 	if (s->nr_lost || s->nr_missed)
 		fprintf(f,
 			"lost     %" PRIu64 " calls in signal handlers, %s, and %" PRIu64
@@ -136,30 +130,14 @@ print_amounts(const struct profiled *p, const struct ui_options *opt, FILE *f)
 			" block%s not recorded: --max-overhead was reached, "
 			"or there was no memory; once freed they count as earlier\n",
 			UI_SIZE(opt, s->no_room.bytes), wire_objects(s->no_room),
-			profiled_plural(wire_objects(s->no_room)));
+			capture_result_plural(wire_objects(s->no_room)));
 	if (s->nr_forgotten)
 		fprintf(f, "lost     %" PRIu64 " frees, for which there was no memory\n",
 			s->nr_forgotten);
 }
 
-/* Print the mappings of the program itself. */
 static void
-print_mappings(const struct wire_sites *s, const struct ui_options *opt, FILE *f)
-{
-	if (s->nr_mapped)
-		fprintf(f,
-			"mapped   %s by the program's own mmap, at most %s; %" PRId64 " of %" PRIu64
-			" mapping%s\n",
-			UI_SIZE(opt, (uint64_t)s->mapped_bytes),
-			UI_SIZE(opt, (uint64_t)s->mapped_peak_bytes), s->nr_mappings, s->nr_mapped,
-			profiled_plural(s->nr_mapped));
-	if (s->nr_mappings_lost)
-		fprintf(f, "lost     %" PRIu64 " calls of mmap and related functions\n",
-			s->nr_mappings_lost);
-}
-
-static void
-profiled_print_sums(const struct profiled *p, const struct ui_options *opt, FILE *f)
+capture_result_print_sums(const struct capture_result *p, const struct ui_options *opt, FILE *f)
 {
 	const struct wire_sites *s = &p->head;
 
@@ -167,18 +145,27 @@ profiled_print_sums(const struct profiled *p, const struct ui_options *opt, FILE
 		print_estimates(p, opt, f);
 	else
 		print_amounts(p, opt, f);
-	print_mappings(s, opt, f);
-	logged_print(&p->log, opt, f);
+	if (s->nr_mapped)
+		fprintf(f,
+			"mapped   %s by the program's own mmap, at most %s; %" PRId64 " of %" PRIu64
+			" mapping%s\n",
+			UI_SIZE(opt, (uint64_t)s->mapped_bytes),
+			UI_SIZE(opt, (uint64_t)s->mapped_peak_bytes), s->nr_mappings, s->nr_mapped,
+			capture_result_plural(s->nr_mapped));
+	if (s->nr_mappings_lost)
+		fprintf(f, "lost     %" PRIu64 " calls of mmap and related functions\n",
+			s->nr_mappings_lost);
+	log_state_print(&p->log, opt, f);
 	if (p->sum.no_stack.units)
 		fprintf(f,
 			"full     %s of it, in %" PRIu64
 			" block%s, share one row: there was no room for their stacks\n",
 			UI_SIZE(opt, p->sum.no_stack.bytes), wire_objects(p->sum.no_stack),
-			profiled_plural(wire_objects(p->sum.no_stack)));
+			capture_result_plural(wire_objects(p->sum.no_stack)));
 }
 
 static void
-print_kept(const struct profiled *p, FILE *f)
+print_kept(const struct capture_result *p, FILE *f)
 {
 	if (p->job.keeps_memory)
 		fputs("kept     no thread could be borrowed to give back the memory that it took; "
@@ -188,9 +175,9 @@ print_kept(const struct profiled *p, FILE *f)
 
 /* Print how the profile ended. */
 static void
-print_end(const struct profiled *p, const struct target *t, FILE *f)
+print_end(const struct capture_result *p, const struct target *t, FILE *f)
 {
-	if (p->wait == PROFILE_WAIT_ASKED)
+	if (p->wait == CAPTURE_WAIT_ASKED)
 		fprintf(f, "ended early, as asked for\n");
 	if (*p->became)
 		fprintf(f, "%s %d became another program, %s; the file has what there was before\n",
@@ -201,36 +188,38 @@ print_end(const struct profiled *p, const struct target *t, FILE *f)
 
 /* Print a record that has ended, or whose log has ended. */
 static void
-print_log(const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
+print_log(const struct capture_result *p, const struct target *t, const struct ui_options *opt,
+	FILE *f)
 {
 	char dir[PATH_MAX];
 
 	print_end(p, t, f);
-	if (p->verb == PROFILE_START)
+	if (p->verb == CAPTURE_START)
 		fprintf(f, "%s %d is still recorded in memory; its log has ended\n", t->comm,
 			(int)t->pid);
 	if (*p->path)
 		fprintf(f, "memory record written: %s\n", p->path);
-	profiled_print_sums(p, opt, f);
+	capture_result_print_sums(p, opt, f);
 	print_kept(p, f);
 	fprintf(f, "\nNEXT     memdiag timeline %s\n",
 		p->log_file ? text_printable(p->log_file, dir, sizeof dir)
-			    : log_dir(p, dir, sizeof dir));
+			    : text_printable(p->log.said.dir, dir, sizeof dir));
 }
 
 static void
-print_file(const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
+print_file(const struct capture_result *p, const struct target *t, const struct ui_options *opt,
+	FILE *f)
 {
 	print_end(p, t, f);
 	fprintf(f, "memory %s written: %s\n", command_of(p), p->path);
-	profiled_print_sums(p, opt, f);
+	capture_result_print_sums(p, opt, f);
 	print_kept(p, f);
 	fprintf(f, "\nNEXT     memdiag report %s\n", p->path);
 }
 
 static void
-print_status(
-	const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
+print_status(const struct capture_result *p, const struct target *t, const struct ui_options *opt,
+	FILE *f)
 {
 	const time_t since = (time_t)(p->head.started_ns / 1000000000);
 	char when[64];
@@ -251,7 +240,7 @@ print_status(
 	strftime(when, sizeof when, "%F %T", localtime_r(&since, &tm));
 	fprintf(f, "%s %d %s %s, begun %s\n", t->comm, (int)t->pid,
 		p->is_sampling ? "is being" : "was", participle(p), when);
-	profiled_print_sums(p, opt, f);
+	capture_result_print_sums(p, opt, f);
 	fprintf(f, "takes    %s in the process\n", UI_SIZE(opt, p->taken_bytes));
 	fprintf(f, "\nNEXT     memdiag %s %s -p %d\n", command_of(p),
 		p->is_sampling ? "stop" : "dump", (int)t->pid);
@@ -260,8 +249,8 @@ print_status(
 /* ---- text: jemalloc's own profiler ---- */
 
 static void
-print_jemalloc_start(
-	const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
+print_jemalloc_start(const struct capture_result *p, const struct target *t,
+	const struct ui_options *opt, FILE *f)
 {
 	char how[80];
 
@@ -272,7 +261,7 @@ print_jemalloc_start(
 	}
 	fprintf(f, "%s %d is profiled by jemalloc from now on: one sample for %s allocated\n%s\n",
 		t->comm, (int)t->pid, UI_SIZE(opt, p->job.period_bytes),
-		borrow_text(&p->job.borrowed, how, sizeof how));
+		borrow_report_text(&p->job.borrowed, how, sizeof how));
 	if (p->prof.skips_new_threads)
 		fputs("threads are not sampled unless they ask for it "
 		      "(prof_thread_active_init:false)\n",
@@ -282,8 +271,8 @@ print_jemalloc_start(
 }
 
 static void
-print_jemalloc_status(
-	const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
+print_jemalloc_status(const struct capture_result *p, const struct target *t,
+	const struct ui_options *opt, FILE *f)
 {
 	const struct jemalloc_prof *j = &p->prof;
 
@@ -309,17 +298,17 @@ print_jemalloc_status(
 }
 
 static void
-print_jemalloc(
-	const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
+print_jemalloc(const struct capture_result *p, const struct target *t, const struct ui_options *opt,
+	FILE *f)
 {
-	if (p->verb == PROFILE_STATUS) {
+	if (p->verb == CAPTURE_STATUS) {
 		print_jemalloc_status(p, t, opt, f);
 	} else if (*p->path) {
-		if (p->wait == PROFILE_WAIT_ASKED)
+		if (p->wait == CAPTURE_WAIT_ASKED)
 			fprintf(f, "ended early, as asked for\n");
 		fprintf(f, "memory profile written by jemalloc: %s\n", p->path);
 		fprintf(f, "\nNEXT     memdiag report %s\n", p->path);
-	} else if (p->verb == PROFILE_STOP) {
+	} else if (p->verb == CAPTURE_STOP) {
 		fprintf(f, "%s %d is not being profiled; nothing was changed\n", t->comm,
 			(int)t->pid);
 	} else {
@@ -328,22 +317,22 @@ print_jemalloc(
 }
 
 int
-profiled_print(
-	const struct profiled *p, const struct target *t, const struct ui_options *opt, FILE *f)
+capture_result_print(const struct capture_result *p, const struct target *t,
+	const struct ui_options *opt, FILE *f)
 {
 	if (p->is_jemalloc)
 		print_jemalloc(p, t, opt, f);
-	else if (p->verb == PROFILE_STATUS)
+	else if (p->verb == CAPTURE_STATUS)
 		print_status(p, t, opt, f);
-	else if (p->log.is_there && !(p->verb == PROFILE_START && p->log.is_written))
+	else if (p->log.is_there && !(p->verb == CAPTURE_START && p->log.is_written))
 		print_log(p, t, opt, f);
 	else if (*p->path)
 		print_file(p, t, opt, f);
-	else if (p->verb == PROFILE_STOP)
+	else if (p->verb == CAPTURE_STOP)
 		fprintf(f, "%s %d is not being %s; nothing was changed\n", t->comm, (int)t->pid,
 			participle(p));
 	else
-		profiled_print_start(p, t, opt, f);
+		capture_result_print_start(p, t, opt, f);
 	return 0;
 }
 
@@ -359,7 +348,7 @@ set_amount(json_t *to, const char *name, struct wire_amount a)
 }
 
 static json_t *
-record_json(const struct profiled *p)
+record_json(const struct capture_result *p)
 {
 	const struct wire_sites *s = &p->head;
 	json_t *noted = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}",
@@ -383,7 +372,7 @@ record_json(const struct profiled *p)
 }
 
 static json_t *
-noted_json(const struct profiled *p)
+noted_json(const struct capture_result *p)
 {
 	const struct wire_sites *s = &p->head;
 
@@ -403,7 +392,7 @@ noted_json(const struct profiled *p)
 }
 
 static json_t *
-jemalloc_prof_json(const struct profiled *p)
+jemalloc_prof_json(const struct capture_result *p)
 {
 	const struct jemalloc_prof *j = &p->prof;
 
@@ -423,7 +412,7 @@ string_json(const char *s)
 }
 
 static json_t *
-profiled_data_json(const struct profiled *p)
+capture_result_data_json(const struct capture_result *p)
 {
 	static const char *const verbs[] = { "one-shot", "start", "stop", "dump", "status" };
 	const struct stop_report *f = &p->job.hooked.stop;
@@ -433,7 +422,7 @@ profiled_data_json(const struct profiled *p)
 		"became", string_json(p->became), "noted", noted_json(p));
 
 	if (p->is_record)
-		json_object_set_new(data, "log", logged_json(&p->log));
+		json_object_set_new(data, "log", log_state_json(&p->log));
 	else
 		json_object_set_new(
 			data, "jemalloc", p->is_jemalloc ? jemalloc_prof_json(p) : json_null());
@@ -449,16 +438,16 @@ profiled_data_json(const struct profiled *p)
 	json_object_set_new(data, "max_overhead_bytes",
 		p->job.max_bytes ? json_integer((json_int_t)p->job.max_bytes) : json_null());
 	if (p->job.borrowed.tid)
-		json_object_set_new(data, "borrow", borrow_json(&p->job.borrowed));
+		json_object_set_new(data, "borrow", borrow_report_json(&p->job.borrowed));
 	return data;
 }
 
 int
-profiled_print_json(
-	const struct profiled *p, const struct target *t, struct ui_output *out, struct err *e)
+capture_result_print_json(const struct capture_result *p, const struct target *t,
+	struct ui_output *out, struct err *e)
 {
 	json_t *document = ui_json_new(command_of(p), t);
-	int failed = json_object_set_new(document, "data", profiled_data_json(p));
+	int failed = json_object_set_new(document, "data", capture_result_data_json(p));
 
 	if (failed) {
 		err_set(e, ENOMEM, "cannot write JSON");

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "cmd/several.h"
+#include "cmd/batch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ is_done(const struct done *done, pid_t pid)
 
 /* Call FN for the process of thread PID, unless that was already done. */
 static int
-do_one(struct done *done, pid_t pid, several_fn *fn, void *arg, struct err *e)
+do_one(struct done *done, pid_t pid, batch_fn *fn, void *arg, struct err *e)
 {
 	auto_target struct target t = TARGET_NONE;
 	pid_t *new;
@@ -51,7 +51,7 @@ do_one(struct done *done, pid_t pid, several_fn *fn, void *arg, struct err *e)
 }
 
 int
-several_each(const struct ui_processes *asked, several_fn *fn, void *arg, struct warnings *w,
+batch_each(const struct ui_processes *asked, batch_fn *fn, void *arg, struct warnings *w,
 	struct err *e)
 {
 	struct done done = { 0 };
@@ -72,7 +72,7 @@ several_each(const struct ui_processes *asked, several_fn *fn, void *arg, struct
 /* ---- documents ---- */
 
 struct collector {
-	const struct several *what;
+	const struct batch *what;
 	json_t *documents;
 	bool is_json;
 };
@@ -110,23 +110,23 @@ add_document(const struct target *t, void *arg, struct err *e)
 /* ---- order ---- */
 
 static json_int_t
-several_rss_of(json_t *document)
+batch_rss_of(json_t *document)
 {
 	return json_integer_value(
 		json_object_get(json_object_get(document, "process"), "rss_bytes"));
 }
 
 static int
-several_by_rss(const void *a, const void *b)
+batch_by_rss(const void *a, const void *b)
 {
-	json_int_t x = several_rss_of(*(json_t *const *)a), y = several_rss_of(*(json_t *const *)b);
+	json_int_t x = batch_rss_of(*(json_t *const *)a), y = batch_rss_of(*(json_t *const *)b);
 
 	return (x < y) - (x > y);
 }
 
 /* Sort DOCUMENTS by size, largest first; return NULL if memory is exhausted. */
 static json_t *
-several_sorted(json_t *documents)
+batch_sorted(json_t *documents)
 {
 	const size_t nr = json_array_size(documents);
 	auto_free json_t **v = malloc((nr + 1) * sizeof *v);
@@ -135,7 +135,7 @@ several_sorted(json_t *documents)
 	for (size_t i = 0; v && i < nr; i++)
 		v[i] = json_array_get(documents, i);
 	if (v)
-		qsort(v, nr, sizeof *v, several_by_rss);
+		qsort(v, nr, sizeof *v, batch_by_rss);
 	for (size_t i = 0; v && i < nr; i++)
 		json_array_append(ret, v[i]);
 	if (json_array_size(ret) == nr)
@@ -176,18 +176,8 @@ print_warnings(json_t *documents, const struct ui_options *ui, bool *ret_is_part
 	}
 }
 
-static int
-several_print(const struct several *what, const struct ui_options *ui, json_t *documents,
-	const struct warnings *w, struct ui_output *out, struct err *e)
-{
-	if ((ui->json ? several_print_json(out, what->command, what->columns, documents, w, e)
-		      : several_print_text(out, ui, what->columns, documents, what->limit, e)) < 0)
-		return -1;
-	return ui_output_close(out, e);
-}
-
 int
-several_run(const struct several *what, struct ui_options *ui, struct err *e)
+batch_run(const struct batch *what, struct ui_options *ui, struct err *e)
 {
 	auto_progress struct ui_progress *progress = ui_progress_begin(ui, what->progress);
 	json_auto_t *documents = json_array(), *in_order = NULL;
@@ -198,16 +188,19 @@ several_run(const struct several *what, struct ui_options *ui, struct err *e)
 	int failed;
 
 	failed = ui_find_processes(ui, e) < 0 || ui_output_open(&out, ui, e) < 0 ||
-		several_each(&ui->asked, add_document, &collector, &w, e) < 0;
+		batch_each(&ui->asked, add_document, &collector, &w, e) < 0;
 	free(ui->asked.v);
 	ui->asked = (struct ui_processes){ 0 };
 	ui_progress_end(take_ptr(&progress));
 	if (failed)
 		return -1;
-	in_order = several_sorted(documents);
+	in_order = batch_sorted(documents);
 	if (!in_order)
 		return err_set(e, ENOMEM, "cannot sort the processes");
-	if (several_print(what, ui, in_order, &w, &out, e) < 0)
+	if ((ui->json ? batch_print_json(&out, what->command, what->columns, in_order, &w, e)
+		      : batch_print_text(&out, ui, what->columns, in_order, what->limit, e)) < 0)
+		return -1;
+	if (ui_output_close(&out, e) < 0)
 		return -1;
 	is_partial = w.is_partial;
 	print_warnings(in_order, ui, &is_partial);

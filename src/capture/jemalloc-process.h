@@ -1,6 +1,6 @@
-/* other: profiles a process whose malloc is jemalloc's, by jemalloc's own profiler. */
-#ifndef MEMDIAG_CAPTURE_OTHER_H
-#define MEMDIAG_CAPTURE_OTHER_H
+/* jemalloc-process: a process whose malloc is jemalloc's, opened for calls of its profiler. */
+#ifndef MEMDIAG_CAPTURE_JEMALLOC_PROCESS_H
+#define MEMDIAG_CAPTURE_JEMALLOC_PROCESS_H
 
 #include "glibc/process.h"
 #include "inject/malloc.h"
@@ -8,7 +8,7 @@
 #include "jemalloc/jemalloc.h"
 #include "jemalloc/prof.h"
 
-struct profile_other {
+struct jemalloc_process {
 	struct process process;
 	struct jemalloc jemalloc;
 	struct inject_target *inject;
@@ -21,15 +21,15 @@ struct profile_other {
  * ready for jemalloc_prof_do() and similar functions; 0; or -1 with E.  P need not be initialised,
  * and must be released in any case.  Nothing is stopped.
  */
-int profile_other_open(
-	struct profile_other *p, const struct target *t, enum malloc_choice choice, struct err *e);
-void profile_other_release(struct profile_other *p);
-#define auto_profile_other __attribute__((cleanup(profile_other_release)))
+int jemalloc_process_open(struct jemalloc_process *p, const struct target *t,
+	enum malloc_choice choice, struct err *e);
+void jemalloc_process_release(struct jemalloc_process *p);
+#define auto_jemalloc_process __attribute__((cleanup(jemalloc_process_release)))
 
 /*
  * Store the logarithm of a rate of PERIOD_BYTES in *RET.  ERR_USAGE if it is not a power of two:
  * jemalloc knows no other rates.
  */
-int profile_other_rate(uint64_t period_bytes, uint64_t *ret, struct err *e);
+int jemalloc_process_rate(uint64_t period_bytes, uint64_t *ret, struct err *e);
 
 #endif

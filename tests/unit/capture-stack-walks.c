@@ -3,7 +3,7 @@
  * against a list of them.  Then
  * the rates that jemalloc has, and reports that are written to a pipe.
  *
- *	profile-walked [FIRST-SEED [NUMBER]]
+ *	capture-stack-walks [FIRST-SEED [NUMBER]]
  */
 #include <config.h>
 
@@ -12,9 +12,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "capture/other.h"
+#include "capture/jemalloc-process.h"
+#include "capture/stack-walks.h"
 #include "capture/wait.h"
-#include "capture/walked.h"
 #include "seeds.h"
 
 #define MAX_STACKS 30
@@ -95,7 +95,7 @@ add_stack(struct profile *p, struct stacks_marks *marks, size_t n, uint32_t *num
 		walked.frame[i] = (struct stack_frame){
 			.pc = { s->pc[i] }, .is_signal = s->is_signal[i], .is_guess = s->is_guess[i]
 		};
-	if (stacks_add_walked(p, marks, &walked, &number[n], &e) < 0)
+	if (stacks_add_walk(p, marks, &walked, &number[n], &e) < 0)
 		return FAIL("%s", e.msg);
 	while (!is_equal(&w.stack[first], s))
 		first++;
@@ -152,12 +152,12 @@ test_rates(void)
 	for (unsigned int i = 0; i < 63; i++) {
 		const uint64_t rate = UINT64_C(1) << i;
 
-		nr_wrong += profile_other_rate(rate, &lg, &e) < 0 || lg != i;
-		nr_wrong += i > 1 && profile_other_rate(rate + 1, &lg, &e) == 0;
-		nr_wrong += i > 1 && profile_other_rate(rate - 1, &lg, &e) == 0;
+		nr_wrong += jemalloc_process_rate(rate, &lg, &e) < 0 || lg != i;
+		nr_wrong += i > 1 && jemalloc_process_rate(rate + 1, &lg, &e) == 0;
+		nr_wrong += i > 1 && jemalloc_process_rate(rate - 1, &lg, &e) == 0;
 	}
 	is_u64(nr_wrong, 0, "jemalloc has powers of two as rates, and no others");
-	ok(profile_other_rate(5000, &lg, &e) < 0 && e.kind == ERR_USAGE &&
+	ok(jemalloc_process_rate(5000, &lg, &e) < 0 && e.kind == ERR_USAGE &&
 			strstr(e.msg, " 8192 ") && strstr(e.msg, " 4096,"),
 		"the rates next to 5000 are named");
 }
@@ -192,20 +192,20 @@ test_pipe(void)
 	if (pipe(ends) < 0 || !(f = fdopen(ends[1], "w")))
 		exit(99);
 	pthread_create(&thread, NULL, read_slowly, (void *)(uintptr_t)nr);
-	is_u64(profile_write(f, text, nr), nr, "all is written to a pipe that is read slowly");
+	is_u64(capture_write(f, text, nr), nr, "all is written to a pipe that is read slowly");
 	pthread_join(thread, &sum);
 	is_u64((uintptr_t)sum, nr, "all that is written to a pipe is read");
-	ok(profile_has_reader(f), "the pipe has a reader");
+	ok(capture_has_reader(f), "the pipe has a reader");
 	/* Nobody reads any more: the write ends when memdiag is asked to end. */
-	profile_hold_signals();
+	capture_hold_signals();
 	raise(SIGTERM);
-	ok(profile_write(f, text, nr) < nr, "a write to a pipe that is full ends on SIGTERM");
+	ok(capture_write(f, text, nr) < nr, "a write to a pipe that is full ends on SIGTERM");
 	raise(SIGTERM);
-	ok(profile_wait(NULL, UINT64_C(300000000000)) == PROFILE_WAIT_ASKED,
+	ok(capture_wait(NULL, UINT64_C(300000000000)) == CAPTURE_WAIT_ASKED,
 		"a wait ends on SIGTERM");
-	ok(profile_wait(NULL, 0) == PROFILE_WAIT_OVER, "a wait of 0 s is over");
+	ok(capture_wait(NULL, 0) == CAPTURE_WAIT_OVER, "a wait of 0 s is over");
 	close(ends[0]);
-	ok(!profile_has_reader(f), "the pipe has no reader any more");
+	ok(!capture_has_reader(f), "the pipe has no reader any more");
 	fclose(f);
 	free(text);
 }

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "view/several.h"
+#include "view/batch.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -70,14 +70,14 @@ sum_of(json_t *documents, const char *path, json_int_t *ret)
 /* ---- text ---- */
 
 static int
-number_cell(struct ui_table *t, const struct ui_options *ui, const struct several_column *column,
+number_cell(struct ui_table *t, const struct ui_options *ui, const struct batch_column *column,
 	bool is_known, json_int_t n, struct err *e)
 {
 	char text[32] = "?";
 
-	if (is_known && column->unit == SEVERAL_COUNT)
+	if (is_known && column->unit == BATCH_COUNT)
 		snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, n);
-	else if (is_known && column->unit == SEVERAL_NS)
+	else if (is_known && column->unit == BATCH_NS)
 		ui_duration((uint64_t)n, text, sizeof text);
 	else if (is_known && n < 0)
 		ui_size_change(ui, n, text, sizeof text);
@@ -87,7 +87,7 @@ number_cell(struct ui_table *t, const struct ui_options *ui, const struct severa
 }
 
 static int
-several_add_columns(struct ui_table *t, const struct several_column *columns, struct err *e)
+batch_add_columns(struct ui_table *t, const struct batch_column *columns, struct err *e)
 {
 	if (ui_table_column(t, "PID", true, e) < 0)
 		return -1;
@@ -98,8 +98,8 @@ several_add_columns(struct ui_table *t, const struct several_column *columns, st
 }
 
 static int
-several_add_process(struct ui_table *t, const struct ui_options *ui,
-	const struct several_column *columns, json_t *document, struct err *e)
+batch_add_process(struct ui_table *t, const struct ui_options *ui,
+	const struct batch_column *columns, json_t *document, struct err *e)
 {
 	json_t *target = json_object_get(document, "target");
 	const char *name = json_string_value(json_object_get(target, "comm"));
@@ -119,8 +119,8 @@ several_add_process(struct ui_table *t, const struct ui_options *ui,
 }
 
 static int
-several_add_total(struct ui_table *t, const struct ui_options *ui,
-	const struct several_column *columns, json_t *documents, struct err *e)
+batch_add_total(struct ui_table *t, const struct ui_options *ui, const struct batch_column *columns,
+	json_t *documents, struct err *e)
 {
 	if (ui_table_row(t, e) < 0 || ui_table_cell(t, "", e) < 0)
 		return -1;
@@ -136,7 +136,7 @@ several_add_total(struct ui_table *t, const struct ui_options *ui,
 
 /* Note that the total counts shared memory once per process. */
 static void
-note_shared(struct ui_output *out, const struct several_column *columns, json_t *documents)
+note_shared(struct ui_output *out, const struct batch_column *columns, json_t *documents)
 {
 	for (; columns->title && json_array_size(documents) > 1; columns++) {
 		json_int_t sum = 0;
@@ -150,20 +150,20 @@ note_shared(struct ui_output *out, const struct several_column *columns, json_t 
 }
 
 int
-several_print_text(struct ui_output *out, const struct ui_options *ui,
-	const struct several_column *columns, json_t *documents, size_t limit, struct err *e)
+batch_print_text(struct ui_output *out, const struct ui_options *ui,
+	const struct batch_column *columns, json_t *documents, size_t limit, struct err *e)
 {
 	const size_t nr = json_array_size(documents), shown = limit && limit < nr ? limit : nr;
 	auto_table struct ui_table *t = ui_table_new(out);
 
 	if (!t)
 		return err_set(e, ENOMEM, "cannot make a table");
-	if (several_add_columns(t, columns, e) < 0)
+	if (batch_add_columns(t, columns, e) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
-		if (several_add_process(t, ui, columns, json_array_get(documents, i), e) < 0)
+		if (batch_add_process(t, ui, columns, json_array_get(documents, i), e) < 0)
 			return -1;
-	if (several_add_total(t, ui, columns, documents, e) < 0 || ui_table_print(t, e) < 0)
+	if (batch_add_total(t, ui, columns, documents, e) < 0 || ui_table_print(t, e) < 0)
 		return -1;
 	ui_print_more(out->f, nr - shown);
 	note_shared(out, columns, documents);
@@ -173,7 +173,7 @@ several_print_text(struct ui_output *out, const struct ui_options *ui,
 /* ---- JSON ---- */
 
 int
-several_print_json(struct ui_output *out, const char *command, const struct several_column *columns,
+batch_print_json(struct ui_output *out, const char *command, const struct batch_column *columns,
 	json_t *documents, const struct warnings *warnings, struct err *e)
 {
 	json_auto_t *document = ui_json_new(command, NULL);

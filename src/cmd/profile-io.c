@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "cmd/reporting.h"
+#include "cmd/profile-io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 /* ---- options ---- */
 
-#define AT(member) UI_AT(struct reporting, member)
+#define AT(member) UI_AT(struct profile_io_options, member)
 
 static const struct ui_option options[] = {
 	{ "sysroot", 0, "DIR", 1, "find libraries below DIR", UI_DIRECTORY, AT(symbols.sysroot) },
@@ -27,7 +27,7 @@ static const struct ui_option options[] = {
 		"with --format=heap: write names too, for machines without the programs", UI_FLAG,
 		AT(symbols_inside) },
 	{ "lines", 'n', "N", 2, "at most N rows; 0 is all (30)", UI_NUMBER, AT(limit),
-		UI_GIVEN(struct reporting, has_limit) },
+		UI_GIVEN(struct profile_io_options, has_limit) },
 	{ "by", 0, "WHAT", 3, "add up by {words} (function)", UI_WORD, AT(calls.by),
 		.words = calls_by_names },
 	{ "objects", 0, NULL, 3, "add up blocks, not bytes", UI_FLAG, AT(objects) },
@@ -46,16 +46,16 @@ static const struct ui_option options[] = {
 	{ 0 },
 };
 
-const struct ui_syntax reporting_syntax = { .options = options };
+const struct ui_syntax profile_io_syntax = { .options = options };
 
 static bool
-is_conversion(const struct reporting *o)
+is_conversion(const struct profile_io_options *o)
 {
 	return o->format->can & FORMAT_IS_PROFILE;
 }
 
 int
-reporting_begin(struct reporting *o, const struct ui_options *ui, struct err *e)
+profile_io_begin(struct profile_io_options *o, const struct ui_options *ui, struct err *e)
 {
 	if (!o->format)
 		o->format = ui->json ? &report_format_json : &report_format_text;
@@ -99,7 +99,7 @@ is_none(int error)
 }
 
 int
-reporting_read_pipe(struct text *text, const char **name, const char *path, struct err *e)
+profile_io_read_pipe(struct text *text, const char **name, const char *path, struct err *e)
 {
 	bool is_input = strcmp(path, "-") == 0;
 	auto_fd int fd = -1;
@@ -113,13 +113,13 @@ reporting_read_pipe(struct text *text, const char **name, const char *path, stru
 }
 
 static int
-reporting_read_file(
+profile_io_read_file(
 	struct profile **ret, const char *path, const struct ui_options *ui, struct err *e)
 {
 	auto_text struct text text = { 0 };
 	auto_recording struct recording *r = NULL;
 	const char *name;
-	int is_pipe = reporting_read_pipe(&text, &name, path, e), found;
+	int is_pipe = profile_io_read_pipe(&text, &name, path, e), found;
 
 	if (is_pipe < 0)
 		return -1;
@@ -131,16 +131,16 @@ reporting_read_file(
 }
 
 int
-reporting_read(struct profile **ret, const char *path, const struct reporting *o,
+profile_io_read(struct profile **ret, const char *path, const struct profile_io_options *o,
 	const struct ui_options *ui, struct err *e)
 {
-	return reporting_read_file(ret, path, ui, e) < 0 || symbols_find(*ret, &o->symbols, e) < 0
+	return profile_io_read_file(ret, path, ui, e) < 0 || symbols_find(*ret, &o->symbols, e) < 0
 		? -1
 		: 0;
 }
 
 void
-reporting_warn(struct warnings *w, const struct profile *p)
+profile_io_warn(struct warnings *w, const struct profile *p)
 {
 	for (size_t i = 0; i < p->warnings.nr; i++)
 		warnings_add(w, false, "%s", p->warnings.v[i]);
@@ -154,7 +154,8 @@ reporting_warn(struct warnings *w, const struct profile *p)
  * Returns 0, or -1 with E.
  */
 static int
-add_blocks(struct report_view *v, const struct reporting *o, struct calls *c, struct err *e)
+add_blocks(
+	struct report_view *v, const struct profile_io_options *o, struct calls *c, struct err *e)
 {
 	static const char suffix[] = "_space";
 	const char *name = v->p->types.v[o->calls.type].name;
@@ -177,8 +178,8 @@ add_blocks(struct report_view *v, const struct reporting *o, struct calls *c, st
 }
 
 int
-reporting_write(struct report_view *v, const struct reporting *o, const struct warnings *w,
-	struct ui_output *out, struct err *e)
+profile_io_write(struct report_view *v, const struct profile_io_options *o,
+	const struct warnings *w, struct ui_output *out, struct err *e)
 {
 	auto_calls struct calls c = { 0 }, blocks = { 0 };
 

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "cmd/run-profile.h"
+#include "cmd/run-capture.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,16 +23,16 @@
 #include "report/text.h"
 #include "ui/json.h"
 #include "ui/units.h"
-#include "view/logged.h"
-#include "view/profiled.h"
+#include "view/capture-result.h"
+#include "view/log-state.h"
 
 /* ---- options ---- */
 
 static void
-run_profile_set_record(
+run_capture_set_record(
 	struct argp_state *state, const struct ui_option *row, void *input, char *arg)
 {
-	struct run_profile_options *o = input;
+	struct run_capture_options *o = input;
 	enum record_mode mode = RECORD_MEM_FAST;
 
 	if (arg && !record_mode_parse(arg, &o->overhead, &mode))
@@ -41,8 +41,8 @@ run_profile_set_record(
 	o->logs = mode == RECORD_LOG_FAST;
 }
 
-#define AT(member) UI_AT(struct run_profile_options, member)
-#define GIVEN(member) UI_GIVEN(struct run_profile_options, member)
+#define AT(member) UI_AT(struct run_capture_options, member)
+#define GIVEN(member) UI_GIVEN(struct run_capture_options, member)
 
 static const struct ui_option options[] = {
 	{ "profile", 0, "RATE", 2,
@@ -55,7 +55,7 @@ static const struct ui_option options[] = {
 		"--output; mem-record and log-record: the same with --live-set table; closed: "
 		"nothing",
 		UI_WORD, .may_lack_arg = true, .words = record_mode_names,
-		.wrong = "is not a mode: say ", .set = run_profile_set_record },
+		.wrong = "is not a mode: say ", .set = run_capture_set_record },
 	{ "symbols-inside", 0, NULL, 2,
 		"write the names of functions into the file, so that it can be read elsewhere",
 		UI_FLAG, AT(symbols_inside) },
@@ -67,9 +67,9 @@ static const struct ui_option options[] = {
 };
 
 static void
-run_profile_check(struct argp_state *state, void *input)
+run_capture_check(struct argp_state *state, void *input)
 {
-	const struct run_profile_options *o = input;
+	const struct run_capture_options *o = input;
 
 	if (o->overhead.is_any && !o->records && !o->has_leak_check)
 		argp_error(state, "--max-overhead and --live-set are for a record: add --record");
@@ -79,19 +79,19 @@ run_profile_check(struct argp_state *state, void *input)
 }
 
 static const struct ui_child children[] = {
-	{ &triggers_syntax, offsetof(struct run_profile_options, triggers) },
-	{ &overhead_syntax, offsetof(struct run_profile_options, overhead) },
+	{ &triggers_syntax, offsetof(struct run_capture_options, triggers) },
+	{ &overhead_syntax, offsetof(struct run_capture_options, overhead) },
 	{ 0 },
 };
 
-const struct ui_syntax run_profile_syntax = {
+const struct ui_syntax run_capture_syntax = {
 	.options = options,
 	.children = children,
-	.conclude = run_profile_check,
+	.conclude = run_capture_check,
 };
 
 void
-run_profile_conclude(struct run_profile_options *o)
+run_capture_conclude(struct run_capture_options *o)
 {
 	o->is_wanted |= o->records || o->has_leak_check || o->triggers.is_any;
 	o->records |= o->has_leak_check && !o->period_bytes && !o->triggers.is_any;
@@ -112,7 +112,7 @@ struct slot {
 	struct log_session *log; /* owned; NULL: not open */
 	bool has_log_ended;
 	struct err log_failure; /* the reason why it could not be opened yet */
-	struct logged logged;
+	struct log_state log_state;
 	char *log_file; /* owned: its only log file; NULL: it has several, or no file */
 };
 
@@ -124,7 +124,7 @@ struct run_slots {
 };
 
 int
-run_profile_begin(struct run_profile *p, struct err *e)
+run_capture_begin(struct run_capture *p, struct err *e)
 {
 	if (!p->opt->is_wanted)
 		return p->opt->symbols_inside
@@ -143,7 +143,7 @@ run_profile_begin(struct run_profile *p, struct err *e)
 }
 
 void
-run_profile_set(const struct run_profile *p, struct wire_settings *s)
+run_capture_set(const struct run_capture *p, struct wire_settings *s)
 {
 	const struct wire_triggers *t = &p->opt->triggers.wanted;
 
@@ -184,7 +184,7 @@ nr_before(const struct run_slots *s, uint32_t i)
 }
 
 static struct log_source
-run_profile_source_of(const struct run_profile *p, uint32_t i)
+run_capture_source_of(const struct run_capture *p, uint32_t i)
 {
 	return (struct log_source){ .fd = p->fd, .offset = run_sites_offset(i) };
 }
@@ -194,11 +194,11 @@ run_profile_source_of(const struct run_profile *p, uint32_t i)
  * are open; the caller retries.
  */
 static bool
-run_profile_open_log(struct run_profile *p, uint32_t i)
+run_capture_open_log(struct run_capture *p, uint32_t i)
 {
 	struct slot *slot = &p->slots->v[i];
 	const struct log_session_settings settings = {
-		.source = run_profile_source_of(p, i),
+		.source = run_capture_source_of(p, i),
 		.dir = p->dir,
 		.pid = slot->pid,
 		.rss_pid = slot->is_ours ? slot->pid : 0,
@@ -212,7 +212,7 @@ run_profile_open_log(struct run_profile *p, uint32_t i)
 }
 
 static void
-close_log(struct run_profile *p, struct slot *slot)
+close_log(struct run_capture *p, struct slot *slot)
 {
 	struct log_session *log = take_ptr(&slot->log);
 	struct err e;
@@ -224,9 +224,9 @@ close_log(struct run_profile *p, struct slot *slot)
 
 /* Write the rest of the log: the program has ended, or memdiag is about to. */
 static void
-end_log(struct run_profile *p, uint32_t i)
+end_log(struct run_capture *p, uint32_t i)
 {
-	const struct log_source source = run_profile_source_of(p, i);
+	const struct log_source source = run_capture_source_of(p, i);
 	struct slot *slot = &p->slots->v[i];
 	struct log_session_sum sum;
 	struct err e;
@@ -238,14 +238,14 @@ end_log(struct run_profile *p, uint32_t i)
 	sum = log_session_sum(slot->log);
 	if (sum.written.nr_lost)
 		note_failure(p->slots, &sum.failure);
-	log_record_keep_sum(slot->log, p->dir, 0, &slot->logged);
+	log_record_keep_sum(slot->log, p->dir, 0, &slot->log_state);
 	if (sum.written.nr_files == 1 && sum.written.file)
 		slot->log_file = strdup(sum.written.file);
 	close_log(p, slot);
 }
 
 static void
-write_log(struct run_profile *p, struct slot *slot)
+write_log(struct run_capture *p, struct slot *slot)
 {
 	struct err e;
 
@@ -285,7 +285,7 @@ enum elsewhere { NOT_KNOWN, NOWHERE, ELSEWHERE };
  * for other slots.
  */
 static bool
-run_profile_is_over(const struct run_slots *s, uint32_t i, enum elsewhere *known)
+run_capture_is_over(const struct run_slots *s, uint32_t i, enum elsewhere *known)
 {
 	if (!seems_over(s, i))
 		return false;
@@ -299,7 +299,7 @@ run_profile_is_over(const struct run_slots *s, uint32_t i, enum elsewhere *known
  * programs than memdiag can have files open.
  */
 static void
-write_logs(struct run_profile *p)
+write_logs(struct run_capture *p)
 {
 	enum elsewhere known = NOT_KNOWN;
 	struct run_slots *s = p->slots;
@@ -311,10 +311,10 @@ write_logs(struct run_profile *p)
 		if (!slot->pid || slot->has_log_ended)
 			continue;
 		if (!slot->log)
-			may_open = may_open && run_profile_open_log(p, i);
+			may_open = may_open && run_capture_open_log(p, i);
 		if (!slot->log)
 			continue;
-		if (run_profile_is_over(s, i, &known))
+		if (run_capture_is_over(s, i, &known))
 			end_log(p, i);
 		else
 			write_log(p, slot);
@@ -322,7 +322,7 @@ write_logs(struct run_profile *p)
 }
 
 static void
-open_slot(struct run_profile *p, uint32_t i)
+open_slot(struct run_capture *p, uint32_t i)
 {
 	struct slot *slot = &p->slots->v[i];
 	struct wire_sites *head = slot->pid ? NULL : run_sites_map(p->fd, i);
@@ -349,7 +349,7 @@ open_slot(struct run_profile *p, uint32_t i)
 
 /* Return false if memory is exhausted. */
 static bool
-open_slots(struct run_profile *p, uint32_t *ret_lost)
+open_slots(struct run_capture *p, uint32_t *ret_lost)
 {
 	struct run_slots *s = p->slots;
 	const uint32_t nr = run_sites_nr(p->fd, ret_lost);
@@ -370,7 +370,7 @@ open_slots(struct run_profile *p, uint32_t *ret_lost)
 }
 
 static void
-run_profile_look(struct run_profile *p)
+run_capture_look(struct run_capture *p)
 {
 	uint32_t nr_lost;
 	struct err e;
@@ -385,32 +385,27 @@ run_profile_look(struct run_profile *p)
 }
 
 void
-run_profile_tick(void *arg)
+run_capture_tick(void *arg)
 {
-	run_profile_look(arg);
+	run_capture_look(arg);
 }
 
 uint64_t
-run_profile_tick_ns(const struct run_profile *p)
+run_capture_tick_ns(const struct run_capture *p)
 {
 	if (p->opt->logs)
 		return LOG_ROUND_NS;
 	return p->opt->triggers.is_any ? PROFILE_WATCH_NS : 0;
 }
 
-static void
-release_log(struct run_profile *p, struct slot *slot)
-{
-	close_log(p, slot);
-	free(slot->log_file);
-}
-
 void
-run_profile_release(struct run_profile *p)
+run_capture_release(struct run_capture *p)
 {
 	if (p->slots) {
-		for (uint32_t i = 0; i < p->slots->nr; i++)
-			release_log(p, &p->slots->v[i]);
+		for (uint32_t i = 0; i < p->slots->nr; i++) {
+			close_log(p, &p->slots->v[i]);
+			free(p->slots->v[i].log_file);
+		}
 		for (uint32_t i = 0; i < p->slots->nr; i++)
 			if (p->slots->v[i].pid)
 				run_sites_unmap(p->slots->v[i].watch.head);
@@ -423,28 +418,15 @@ run_profile_release(struct run_profile *p)
 /* ---- at the end ---- */
 
 static bool
-run_profile_is_written(const struct profiled *one)
+run_capture_is_written(const struct capture_result *one)
 {
 	return *one->path || one->log.is_there;
 }
 
-static void
-end_last_log(struct run_profile *p, uint32_t i, struct profiled *ret)
-{
-	struct slot *slot = &p->slots->v[i];
-
-	run_profile_open_log(p, i);
-	if (!slot->log && !slot->has_log_ended)
-		note_failure(p->slots, &slot->log_failure);
-	end_log(p, i);
-	ret->log = slot->logged;
-	ret->log_file = slot->log_file;
-}
-
 /* Write the last file of slot I; the path in RET is "" if no data exists. */
 static int
-run_profile_write_last(
-	struct run_profile *p, uint32_t i, pid_t own, struct profiled *ret, struct err *e)
+run_capture_write_last(
+	struct run_capture *p, uint32_t i, pid_t own, struct capture_result *ret, struct err *e)
 {
 	struct slot *slot = &p->slots->v[i];
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
@@ -452,8 +434,14 @@ run_profile_write_last(
 
 	if (!slot->pid)
 		return 0;
-	if (p->opt->logs)
-		end_last_log(p, i, ret);
+	if (p->opt->logs) {
+		run_capture_open_log(p, i);
+		if (!slot->log && !slot->has_log_ended)
+			note_failure(p->slots, &slot->log_failure);
+		end_log(p, i);
+		ret->log = slot->log_state;
+		ret->log_file = slot->log_file;
+	}
 	if (sites_read_part(&c, p->fd, run_sites_offset(i), e) < 0)
 		return -1;
 	/* A shell that only starts programs has nothing to show. */
@@ -476,17 +464,18 @@ run_profile_write_last(
  * written.
  */
 static uint32_t
-run_profile_write_all(struct run_profile *p, pid_t pid, struct profiled *own)
+run_capture_write_all(struct run_capture *p, pid_t pid, struct capture_result *own)
 {
 	uint32_t nr_written = 0;
 	struct err e;
 
 	for (uint32_t i = 0; i < p->slots->nr; i++) {
-		struct profiled one = { .verb = PROFILE_ONE_SHOT, .is_record = p->opt->records };
+		struct capture_result one = { .verb = CAPTURE_ONE_SHOT,
+			.is_record = p->opt->records };
 
-		if (run_profile_write_last(p, i, pid, &one, &e) < 0)
+		if (run_capture_write_last(p, i, pid, &one, &e) < 0)
 			note_failure(p->slots, &e);
-		nr_written += run_profile_is_written(&one);
+		nr_written += run_capture_is_written(&one);
 		/*
 		 * Needed without a file, too: the results of an earlier program do not describe
 		 * this one.
@@ -498,17 +487,17 @@ run_profile_write_all(struct run_profile *p, pid_t pid, struct profiled *own)
 }
 
 int
-run_profile_write(struct run_profile *p, pid_t pid, struct err *e)
+run_capture_write(struct run_capture *p, pid_t pid, struct err *e)
 {
 	struct run_slots *s = p->slots;
 
-	p->own.verb = PROFILE_ONE_SHOT;
+	p->own.verb = CAPTURE_ONE_SHOT;
 	if (p->fd < 0)
 		return 0;
-	run_profile_look(p);
+	run_capture_look(p);
 	if (!open_slots(p, &p->nr_lost))
 		return err_set(e, ENOMEM, "cannot write the profile");
-	p->nr_written = run_profile_write_all(p, pid, &p->own);
+	p->nr_written = run_capture_write_all(p, pid, &p->own);
 	if (!p->nr_written && !s->nr_failed)
 		return err_set(e, 0, "it was not profiled: nothing was noted in it");
 	if (!s->nr_failed)
@@ -525,7 +514,7 @@ run_profile_write(struct run_profile *p, pid_t pid, struct err *e)
 #define MAX_LEAK_ROWS 10
 
 static int
-print_in_use(const struct run_profile *p, const char *path, FILE *f, struct err *e)
+print_in_use(const struct run_capture *p, const char *path, FILE *f, struct err *e)
 {
 	const struct symbols_options symbols = { .program = NULL };
 	struct calls_options options = { .type = 0 };
@@ -543,25 +532,25 @@ print_in_use(const struct run_profile *p, const char *path, FILE *f, struct err 
 
 /* True if the sites end at an exec of the process: the next program found no free slot. */
 static bool
-is_of_earlier(const struct run_profile *p)
+is_of_earlier(const struct run_capture *p)
 {
 	return p->own.head.nr_leaving;
 }
 
 static uint64_t
-in_use_bytes(const struct run_profile *p)
+in_use_bytes(const struct run_capture *p)
 {
 	return p->own.sum.live.bytes;
 }
 
 bool
-run_profile_leaks(const struct run_profile *p)
+run_capture_leaks(const struct run_capture *p)
 {
 	return p->opt->has_leak_check && !is_of_earlier(p) && in_use_bytes(p) > p->opt->leak_bytes;
 }
 
 static void
-print_leaks(const struct run_profile *p, FILE *f)
+print_leaks(const struct run_capture *p, FILE *f)
 {
 	struct err e;
 
@@ -572,7 +561,7 @@ print_leaks(const struct run_profile *p, FILE *f)
 }
 
 static uint64_t
-nr_not_printed(const struct run_profile *p)
+nr_not_printed(const struct run_capture *p)
 {
 	uint64_t nr = 0;
 
@@ -582,23 +571,23 @@ nr_not_printed(const struct run_profile *p)
 }
 
 static uint32_t
-nr_others(const struct run_profile *p)
+nr_others(const struct run_capture *p)
 {
-	return p->nr_written - run_profile_is_written(&p->own);
+	return p->nr_written - run_capture_is_written(&p->own);
 }
 
 void
-run_profile_print(const struct run_profile *p, FILE *f)
+run_capture_print(const struct run_capture *p, FILE *f)
 {
 	if (p->fd < 0)
 		return;
-	if (run_profile_is_written(&p->own)) {
-		struct profiled own = p->own;
+	if (run_capture_is_written(&p->own)) {
+		struct capture_result own = p->own;
 
 		/* The directory suffices if it has no other log. */
 		if (!nr_others(p))
 			own.log_file = NULL;
-		profiled_print(&own, NULL, &p->ui, f);
+		capture_result_print(&own, NULL, &p->ui, f);
 	}
 	if (*p->own.path && is_of_earlier(p))
 		fputs("memdiag: the program that it became was not profiled: the file has what "
@@ -620,7 +609,7 @@ run_profile_print(const struct run_profile *p, FILE *f)
 			"memdiag: %" PRIu64 " more large calls, from stacks that were printed, or "
 			"too many at a time\n",
 			nr_not_printed(p));
-	if (run_profile_leaks(p))
+	if (run_capture_leaks(p))
 		print_leaks(p, f);
 	else if (p->opt->has_leak_check && is_of_earlier(p))
 		fputs("memdiag: it is not known what was in use at exit (--leak-check): the "
@@ -629,14 +618,14 @@ run_profile_print(const struct run_profile *p, FILE *f)
 }
 
 static json_t *
-leaks_json(const struct run_profile *p)
+leaks_json(const struct run_capture *p)
 {
 	return p->opt->has_leak_check && is_of_earlier(p) ? json_null()
-							  : json_boolean(run_profile_leaks(p));
+							  : json_boolean(run_capture_leaks(p));
 }
 
 int
-run_profile_to_json(const struct run_profile *p, json_t *data, struct err *e)
+run_capture_to_json(const struct run_capture *p, json_t *data, struct err *e)
 {
 	const struct wire_sites *head = &p->own.head;
 	json_t *profile;
@@ -649,7 +638,7 @@ run_profile_to_json(const struct run_profile *p, json_t *data, struct err *e)
 		"samples", (json_int_t)head->nr_samples, "in_use_bytes",
 		(json_int_t)in_use_bytes(p), "allocated_bytes",
 		(json_int_t)p->own.sum.allocated.bytes, "became_unprofiled", is_of_earlier(p),
-		"leaks", leaks_json(p), "log", logged_json(&p->own.log));
+		"leaks", leaks_json(p), "log", log_state_json(&p->own.log));
 	return json_object_set_new(data, "profile", profile) < 0
 		? err_set(e, ENOMEM, "cannot write JSON")
 		: 0;

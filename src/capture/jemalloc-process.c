@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "capture/other.h"
+#include "capture/jemalloc-process.h"
 
 #include <inttypes.h>
 
@@ -18,12 +18,12 @@ has_agent(const struct process *p)
 }
 
 int
-profile_other_open(
-	struct profile_other *p, const struct target *t, enum malloc_choice choice, struct err *e)
+jemalloc_process_open(struct jemalloc_process *p, const struct target *t, enum malloc_choice choice,
+	struct err *e)
 {
 	int found;
 
-	*p = (struct profile_other){ .inject = NULL };
+	*p = (struct jemalloc_process){ .inject = NULL };
 	if (process_read(&p->process, t, e) < 0)
 		return -1;
 	if (choice != MALLOC_JEMALLOC && has_agent(&p->process))
@@ -39,15 +39,15 @@ profile_other_open(
 }
 
 void
-profile_other_release(struct profile_other *p)
+jemalloc_process_release(struct jemalloc_process *p)
 {
 	inject_target_free(p->inject);
 	process_release(&p->process);
-	*p = (struct profile_other){ .inject = NULL };
+	*p = (struct jemalloc_process){ .inject = NULL };
 }
 
 int
-profile_other_rate(uint64_t period_bytes, uint64_t *ret, struct err *e)
+jemalloc_process_rate(uint64_t period_bytes, uint64_t *ret, struct err *e)
 {
 	uint64_t lg = 0;
 

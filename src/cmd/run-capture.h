@@ -1,6 +1,6 @@
-/* run-profile: the profiles of a program that `memdiag run` starts, and of its child programs. */
-#ifndef MEMDIAG_CMD_RUN_PROFILE_H
-#define MEMDIAG_CMD_RUN_PROFILE_H
+/* run-capture: the profiles of a program that `memdiag run` starts, and of its child programs. */
+#ifndef MEMDIAG_CMD_RUN_CAPTURE_H
+#define MEMDIAG_CMD_RUN_CAPTURE_H
 
 #include <jansson.h>
 #include <limits.h>
@@ -8,10 +8,10 @@
 #include "cmd/overhead.h"
 #include "cmd/triggers.h"
 #include "ui/ui.h"
-#include "view/profiled.h"
+#include "view/capture-result.h"
 #include "wire/settings.h"
 
-struct run_profile_options {
+struct run_capture_options {
 	bool is_wanted;
 	struct overhead_options overhead; /* for a record */
 	/* record all blocks instead of samples: then the period is 0 */
@@ -28,14 +28,14 @@ struct run_profile_options {
 /* Exit status of memdiag if more was in use; LeakSanitizer uses the same one. */
 #define RUN_LEAKS 23
 
-extern const struct ui_syntax run_profile_syntax;
+extern const struct ui_syntax run_capture_syntax;
 /* Set the defaults, after all options are parsed. */
-void run_profile_conclude(struct run_profile_options *o);
+void run_capture_conclude(struct run_capture_options *o);
 
-struct run_profile {
-	const struct run_profile_options *opt;
-	struct ui_options ui; /* for messages during the run */
-	struct profiled own;  /* the last file of the program itself */
+struct run_capture {
+	const struct run_capture_options *opt;
+	struct ui_options ui;	   /* for messages during the run */
+	struct capture_result own; /* the last file of the program itself */
 	uint32_t nr_written, nr_lost;
 	struct run_slots *slots; /* private, owned */
 	int fd;			 /* the sites of all programs; -1: not open */
@@ -44,25 +44,25 @@ struct run_profile {
 };
 
 /* Create the file that the agents write to.  Returns 0, or -1 with E. */
-int run_profile_begin(struct run_profile *p, struct err *e);
+int run_capture_begin(struct run_capture *p, struct err *e);
 /* Add the words for the profile to the agent's settings. */
-void run_profile_set(const struct run_profile *p, struct wire_settings *s);
+void run_capture_set(const struct run_capture *p, struct wire_settings *s);
 /*
- * Call run_profile_tick() with P while the program runs, at this interval in nanoseconds; 0: never.
+ * Call run_capture_tick() with P while the program runs, at this interval in nanoseconds; 0: never.
  */
-uint64_t run_profile_tick_ns(const struct run_profile *p);
-void run_profile_tick(void *arg);
+uint64_t run_capture_tick_ns(const struct run_capture *p);
+void run_capture_tick(void *arg);
 /*
  * Write the files; the program PID has ended.  Returns 0, or -1 with E if one could not be written,
  * now or earlier; the others are written.
  */
-int run_profile_write(struct run_profile *p, pid_t pid, struct err *e);
+int run_capture_write(struct run_capture *p, pid_t pid, struct err *e);
 /* True if more than the allowed amount is in use at the end. */
-bool run_profile_leaks(const struct run_profile *p);
+bool run_capture_leaks(const struct run_capture *p);
 /* Print to F the files written and the memory in use at the end. */
-void run_profile_print(const struct run_profile *p, FILE *f);
+void run_capture_print(const struct run_capture *p, FILE *f);
 /* Add the same results to DATA as a member.  Returns 0, or -1 with E. */
-int run_profile_to_json(const struct run_profile *p, json_t *data, struct err *e);
-void run_profile_release(struct run_profile *p);
+int run_capture_to_json(const struct run_capture *p, json_t *data, struct err *e);
+void run_capture_release(struct run_capture *p);
 
 #endif

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "cmd/started.h"
+#include "cmd/workload.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "os/target.h"
 
 static int
-keep_environment(struct started *s, struct err *e)
+keep_environment(struct workload *s, struct err *e)
 {
 	size_t nr = 0;
 
@@ -29,7 +29,7 @@ keep_environment(struct started *s, struct err *e)
 }
 
 int
-started_take(struct started *s, int *argc, char **argv, struct err *e)
+workload_take(struct workload *s, int *argc, char **argv, struct err *e)
 {
 	for (int i = 1; i < *argc; i++)
 		if (strcmp(argv[i], "--") == 0) {
@@ -45,11 +45,11 @@ started_take(struct started *s, int *argc, char **argv, struct err *e)
 	return keep_environment(s, e);
 }
 
-/* Become the program of ARG, a struct started.  Returns only on failure. */
+/* Become the program of ARG, a struct workload.  Returns only on failure. */
 static int
-started_become(void *arg, struct err *e)
+workload_become(void *arg, struct err *e)
 {
-	const struct started *s = arg;
+	const struct workload *s = arg;
 	char shown[300];
 
 	execvpe(s->path, s->argv, s->environment);
@@ -58,10 +58,10 @@ started_become(void *arg, struct err *e)
 }
 
 int
-started_prepare(struct started *s, struct err *e)
+workload_prepare(struct workload *s, struct err *e)
 {
 	return program_find(*s->argv, s->path, sizeof s->path, e) < 0 ||
-			os_child_prepare(&s->child, started_become, s, e) < 0
+			os_child_prepare(&s->child, workload_become, s, e) < 0
 		? -1
 		: 0;
 }
@@ -69,43 +69,36 @@ started_prepare(struct started *s, struct err *e)
 static bool
 runs(void *arg)
 {
-	const struct started *s = arg;
+	const struct workload *s = arg;
 
 	return s->is_running && !os_child_tend(s->child);
 }
 
-/* Set the name to the one in the kernel, which is final by then. */
-static void
-name_target(struct target *t, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char name[16]; /* TASK_COMM_LEN */
-
-	snprintf(name, sizeof name, "%.15s", slash ? slash + 1 : path);
-	text_printable(name, t->comm, sizeof t->comm);
-}
-
 int
-started_go(struct started *s, struct target *t, struct err *e)
+workload_go(struct workload *s, struct target *t, struct err *e)
 {
+	const char *slash = strrchr(s->path, '/');
 	struct target fresh = TARGET_NONE;
 	struct err ignored;
+	char name[16]; /* TASK_COMM_LEN */
 
 	if (os_child_start(s->child, e) < 0)
 		return -1;
 	s->is_running = true;
-	profile_leave_signals(runs, s);
+	capture_leave_signals(runs, s);
 	/* If it has already ended, T still holds it as the process that it was. */
 	if (target_open(&fresh, t->pid, &ignored) == 0) {
 		target_release(t);
 		*t = fresh;
 	}
-	name_target(t, s->path);
+	/* The name that the kernel gives the process when it executes PATH. */
+	snprintf(name, sizeof name, "%.15s", slash ? slash + 1 : s->path);
+	text_printable(name, t->comm, sizeof t->comm);
 	return 0;
 }
 
 int
-started_end(struct started *s)
+workload_end(struct workload *s)
 {
 	struct os_end end;
 
@@ -117,13 +110,13 @@ started_end(struct started *s)
 }
 
 void
-started_release(struct started *s)
+workload_release(struct workload *s)
 {
 	struct os_end ignored;
 
 	if (s->is_running)
 		os_child_wait(s->child, &ignored);
-	profile_leave_signals(NULL, NULL);
+	capture_leave_signals(NULL, NULL);
 	os_child_free(s->child);
 	free(s->environment);
 }

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "view/logged.h"
+#include "view/log-state.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "ui/units.h"
 
 void
-logged_print_writer(const struct logged *l, FILE *f)
+log_state_print_writer(const struct log_state *l, FILE *f)
 {
 	char ago[32];
 
@@ -34,7 +34,7 @@ logged_print_writer(const struct logged *l, FILE *f)
 }
 
 void
-logged_print(const struct logged *l, const struct ui_options *opt, FILE *f)
+log_state_print(const struct log_state *l, const struct ui_options *opt, FILE *f)
 {
 	const struct wire_log_writer *w = &l->said;
 	char shown[sizeof w->dir + 1];
@@ -48,7 +48,7 @@ logged_print(const struct logged *l, const struct ui_options *opt, FILE *f)
 		fprintf(f, ", of which %" PRIu32 " %s removed", w->nr_removed,
 			w->nr_removed == 1 ? "was" : "were");
 	fputc('\n', f);
-	logged_print_writer(l, f);
+	log_state_print_writer(l, f);
 	if (l->nr_dropped)
 		fprintf(f,
 			"dropped  %" PRIu64 " events of %s, which found no room or came while a "
@@ -86,7 +86,7 @@ last_round(const struct wire_log_writer *w, char *buf, size_t size)
 #define SLOW_NS UINT64_C(5000000000)
 
 void
-logged_warn(const struct logged *l, struct warnings *w)
+log_state_warn(const struct log_state *l, struct warnings *w)
 {
 	char when[64];
 
@@ -115,7 +115,7 @@ logged_warn(const struct logged *l, struct warnings *w)
 }
 
 json_t *
-logged_json(const struct logged *l)
+log_state_json(const struct log_state *l)
 {
 	const struct wire_log_writer *w = &l->said;
 

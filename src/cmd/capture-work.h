@@ -1,0 +1,17 @@
+/*
+ * capture-work: the work of `memdiag profile` and `memdiag record` on a running process: begin,
+ * end, and write the samples.
+ */
+#ifndef MEMDIAG_CMD_CAPTURE_WORK_H
+#define MEMDIAG_CMD_CAPTURE_WORK_H
+
+#include "capture/capture.h"
+#include "ui/option.h"
+
+/* The verbs and options of both commands; the input is a struct capture_options. */
+extern const struct ui_syntax capture_work_syntax;
+
+/* Run the command in OPT; a period of 0 means a record.  Returns a UI_ status, or -1 with E. */
+int capture_work_run(struct capture_options *opt, struct err *e);
+
+#endif
