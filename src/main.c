@@ -41,7 +41,7 @@ main_print_help(FILE *f)
 	      "  memdiag trim --pid 1234      give back what malloc keeps\n"
 	      "  memdiag maps --pid 1234      break down VIRT and RSS\n"
 	      "  memdiag run ./observer       count every byte it allocates, or hold a limit\n\n"
-	      "'memdiag COMMAND --help' says more; so does the manual, memdiag(1).\n"
+	      "'memdiag COMMAND --help' prints more, and so does the manual, memdiag(1).\n"
 	      "Other options: --version, --list-commands.\n",
 		f);
 }

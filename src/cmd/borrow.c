@@ -21,11 +21,11 @@ static const char *const thread_names[] = {
 static const struct ui_option options[] = {
 	{ .group = 2, .help = "The borrowed thread:" },
 	{ "wait", 0, "DURATION", 2,
-		"look this long for a moment when a thread can be borrowed safely (5s)",
-		UI_DURATION, UI_AT(struct inject_options, wait_ns), .preset = DEFAULT_WAIT_NS },
+		"try for DURATION to find a thread that can be borrowed safely (5s)", UI_DURATION,
+		UI_AT(struct inject_options, wait_ns), .preset = DEFAULT_WAIT_NS },
 	{ "thread", 0, "WHICH", 2,
-		"auto; helper: it makes a thread that does the work; own: it does the work "
-		"itself, as in a process with one thread; with several, it may deadlock",
+		"auto (default); helper: it makes a thread that does the work; own: it does the "
+		"work itself, as in a process with one thread; may deadlock with several",
 		UI_WORD, UI_AT(struct inject_options, mode), .words = thread_names },
 	{ "mode", 0, "MODE", 2, NULL, UI_WORD, UI_AT(struct inject_options, mode),
 		.words = inject_mode_name, .wrong = "is not a mode: say " },
@@ -43,7 +43,7 @@ static const char *const malloc_names[] = {
 
 static const struct ui_option malloc_options[] = {
 	{ "malloc", 0, "WHICH", 1,
-		"which malloc is meant in a process that has two: auto: jemalloc if it is there "
+		"choose the malloc of a process that has two: auto, jemalloc if it is loaded "
 		"(default); glibc; jemalloc",
 		UI_WORD, 0, sizeof(enum malloc_choice), .words = malloc_names,
 		.wrong = "is no malloc: say " },

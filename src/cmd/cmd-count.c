@@ -79,12 +79,12 @@ static const struct ui_syntax cmd_count_syntax = {
 	.argument = cmd_count_parse_verb,
 	.check = cmd_count_check,
 	.args_doc = "start|stop [PID]",
-	.doc = "Count, from now on, what a process that runs allocates.\n"
+	.doc = "Count the allocations of a running process from now on.\n"
 	       "The agent is loaded into it, and all calls of malloc and related functions go to "
 	       "it.  All threads are stopped for that, and then, for at most 200 ms at a time "
-	       "(--max-stop), while memdiag reads what is in use already.  'memdiag status' shows "
-	       "the numbers at any time and stops no thread.  'stop' puts back every byte that "
-	       "was changed; the agent stays loaded and idle.\vExamples:\n"
+	       "(--max-stop), while memdiag reads the blocks already in use. 'memdiag status' "
+	       "shows the numbers at any time and stops no thread. 'stop' restores every byte "
+	       "that was changed; the agent stays loaded and idle.\vExamples:\n"
 	       "  memdiag count start --pid 1234\n"
 	       "  memdiag status --pid 1234\n"
 	       "  memdiag count stop --pid 1234\n\n"

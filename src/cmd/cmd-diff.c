@@ -62,8 +62,7 @@ static const struct ui_syntax cmd_diff_syntax = {
 	       "  memdiag info 1234 --json -o monday.json\n"
 	       "  memdiag info 1234 --json -o tuesday.json\n"
 	       "  memdiag diff monday.json tuesday.json\n\n"
-	       "What grew most comes first. Lines in which no size changed are left "
-	       "out.\n\n" UI_EXIT_STATUS_HELP,
+	       "The largest growth comes first. Lines without a change are left out.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- the command ---- */

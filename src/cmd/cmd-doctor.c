@@ -19,13 +19,13 @@ static const struct ui_child children[] = { { &ui_options_syntax, 0 }, { 0 } };
 static const struct ui_syntax cmd_doctor_syntax = {
 	.children = children,
 	.args_doc = "[PID]",
-	.doc = "What memdiag can read and do in a process, and what prevents the rest: one line "
+	.doc = "What memdiag can read and do in a process, and what prevents the rest, one line "
 	       "for each. Without a process: what this machine allows.\v"
 	       "Nothing is stopped and nothing is changed in the process.\n\n"
 	       "Examples:\n"
 	       "  memdiag doctor\n"
 	       "  memdiag doctor --pid 1234\n\n"
-	       "The exit status is 2 when anything says 'no'.\n\n" UI_EXIT_STATUS_HELP,
+	       "The exit status is 2 if any line begins with 'no'.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- the command ---- */

@@ -38,12 +38,11 @@ static const struct ui_option options[] = {
 	{ "histogram", 0, NULL, 1, "chunks in use and free, by size", VIEW(HEAP_HISTOGRAM) },
 	{ "free", 0, NULL, 1, "the largest free chunks", VIEW(HEAP_FREE) },
 	{ "pins", 0, NULL, 1,
-		"the chunk that keeps a heap from shrinking, and what is free below it",
+		"the chunk that keeps a heap from shrinking, and the free memory below it",
 		VIEW(HEAP_PINS) },
-	{ "threads", 0, NULL, 1, "each thread: its arena, and what it has freed and keeps",
+	{ "threads", 0, NULL, 1, "each thread: its arena, and the freed chunks in its cache",
 		VIEW(HEAP_THREADS) },
-	{ "mmapped", 0, NULL, 1, "the largest blocks that have a mapping of their own",
-		VIEW(HEAP_MMAPPED) },
+	{ "mmapped", 0, NULL, 1, "the largest blocks with separate mappings", VIEW(HEAP_MMAPPED) },
 	{ "lines", 'n', "N", 1, "at most N lines in each table; 0 is all of them (16)", UI_NUMBER,
 		AT(limit) },
 	{ "xml", 0, NULL, 1, "the document that malloc_info() would write, nothing else", UI_FLAG,
@@ -53,15 +52,16 @@ static const struct ui_option options[] = {
 		UI_DURATION, AT(ask.how.max_stop_ns) },
 	/* name in memdiag 0.1 */
 	{ "max-stop-ms", 0, "N", 2, NULL, UI_NUMBER, AT(ask.how.max_stop_ns), .scale = 1000000 },
-	{ "no-stop", 0, NULL, 2, "do not stop it: what changes meanwhile is approximate", UI_VALUE,
-		AT(ask.how.max_stop_ns), .value = 0 },
+	{ "no-stop", 0, NULL, 2,
+		"do not stop the process: parts that change during the read are "
+		"approximate",
+		UI_VALUE, AT(ask.how.max_stop_ns), .value = 0 },
 	{ "bins-only", 0, NULL, 2,
 		"only malloc's lists of free chunks where that takes less than a walk over all "
 		"chunks",
 		UI_FLAG, AT(ask.how.bins_only) },
 	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(ask.core) },
-	{ "sysroot", 0, "DIR", 2,
-		"look below DIR for the program and the libraries that the core names",
+	{ "sysroot", 0, "DIR", 2, "find the program and the libraries of the core file below DIR",
 		UI_DIRECTORY, AT(ask.sysroot) },
 	{ 0 },
 };
@@ -98,8 +98,8 @@ static const struct ui_syntax cmd_heap_syntax = {
 	.children = children,
 	.check = cmd_heap_check,
 	.args_doc = "[PID...]",
-	.doc = "What is in the heaps of glibc's malloc: in use, cached, free; and of what is "
-	       "free, what malloc_trim() would give back and what it cannot.\n"
+	.doc = "The content of the heaps of glibc's malloc: in use, cached and free; and how much "
+	       "of the free memory malloc_trim() would give back.\n"
 	       "Memory is read, nothing runs in the process. All its threads are stopped while it "
 	       "is read, for at most 200 ms at a time (--max-stop).\vExamples:\n"
 	       "  memdiag heap --pid 1234\n"

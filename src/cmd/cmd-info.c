@@ -51,23 +51,22 @@ static const struct ui_option options[] = {
 		AT(info.max_rows) },
 	{ "sort", 0, "KEY", 1, "arenas by resident (default), {other words}", UI_WORD,
 		AT(info.sort), .words = sort_name, .wrong = "is no key: say " },
-	{ "xml", 0, NULL, 1, "malloc_info's own document and nothing else", UI_FLAG, AT(info.xml) },
+	{ "xml", 0, NULL, 1, "print the document of malloc_info() only", UI_FLAG, AT(info.xml) },
 	{ "from", 0, "FILE", 1,
-		"read FILE, in which malloc_info()'s document is, in place of a process; - is "
-		"standard input",
+		"read the document of malloc_info() in FILE instead of a process; - is standard "
+		"input",
 		UI_FILE, AT(from) },
 	{ "method", 0, "METHOD", 1,
 		"inject: the process calls malloc_info() itself; read: its heaps are read "
-		"instead; auto: what --max-lock says (default)",
+		"instead; auto: --max-lock decides (default)",
 		UI_WORD, AT(info.method), .words = info_method_name,
 		.wrong = "is no method: say " },
 	{ "max-lock", 0, "DURATION", 1,
-		"rather read than let malloc_info() lock an arena for longer; nor is the process "
-		"stopped for longer at a time, to be read (10ms)",
+		"read the heaps if malloc_info() would lock an arena for longer than DURATION; "
+		"also limits each stop for such a read (10ms)",
 		UI_DURATION, AT(info.max_lock_ns) },
 	{ "capture", 0, "HOW", 2,
-		"how the text is caught: stream, a private stream (default); fd2, what is written "
-		"to standard error meanwhile",
+		"capture the text by: stream, a private stream (default); fd2, standard error",
 		UI_WORD, AT(info.inject.capture), .words = info_capture_name,
 		.wrong = "is no way to capture: say " },
 	{ 0 },
@@ -114,7 +113,7 @@ static const struct ui_syntax cmd_info_syntax = {
 	       "  memdiag info --pid 1234 --arena 3      the free chunks of one arena\n"
 	       "  memdiag info --pid postgres --all      a line for each, and the total\n"
 	       "  memdiag info --pid 1234 --json -o before.json\n"
-	       "  memdiag info --pid 1234 --xml          what malloc_info() itself says\n"
+	       "  memdiag info --pid 1234 --xml          the document of malloc_info()\n"
 	       "  memdiag info --from server.log         a document that the program wrote\n\n"
 	       "Memory that malloc counts as free may not be resident, and free resident memory "
 	       "may not go back to the kernel: 'at most' and 'at least' are bounds, not "

@@ -54,14 +54,14 @@ static const struct ui_syntax cmd_profile_syntax = {
 	.children = children,
 	.conclude = cmd_profile_check,
 	.args_doc = "start|stop|dump|status [PID]\n[PID] --seconds DURATION",
-	.doc = "Find out which code allocates the memory that a process has, from now on.\n"
-	       "The agent is loaded into it, and notes the stack of one allocation for each 512 "
-	       "KiB (--rate); when a block is freed, it is subtracted.  All threads are stopped "
+	.doc = "Show which code allocates the memory of a process, from now on. The agent is "
+	       "loaded into it, and records the stack of one allocation for each 512 KiB (--rate); a "
+	       "block that is freed is subtracted.  All threads are stopped "
 	       "for a moment when the profile begins and when it ends.  With --seconds memdiag "
-	       "waits for so long, ends the profile and writes PREFIX.PID.SEQ.KINDn.TIME.heap "
+	       "waits for DURATION, ends the profile and writes PREFIX.PID.SEQ.KINDn.TIME.heap "
 	       "(--output PREFIX, default 'memdiag'); Ctrl-C ends it early.  'stop' and 'dump' "
-	       "write such a file, too.  'memdiag report' reads it, and so do go tool pprof, "
-	       "jeprof and google-pprof.\vExamples:\n"
+	       "write such a file, too.  'memdiag report', go tool pprof, jeprof and google-pprof "
+	       "read it.\vExamples:\n"
 	       "  memdiag profile --pid 1234 --seconds 60\n"
 	       "  memdiag profile -p 1234 -s 60 -c 1024 -o /tmp/custom_\n"
 	       "  memdiag profile start --pid 1234\n"

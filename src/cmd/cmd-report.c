@@ -48,11 +48,11 @@ cmd_report_set_process(
 static const struct ui_option options[] = {
 	{ "file", 'f', "FILE", 1, "the profile; '-' is standard input", UI_FILE,
 		.set = cmd_report_set_file },
-	{ "program", 'p', "BIN", 1, "the program that was profiled, if it is elsewhere now",
-		UI_FILE, AT(io.symbols.program) },
+	{ "program", 'p', "BIN", 1, "the program that was profiled, if it was moved", UI_FILE,
+		AT(io.symbols.program) },
 	{ "pid", 0, "PID", 1,
-		"instead of a file: what was noted so far in the process PID, which is profiled or "
-		"recorded",
+		"instead of a file: the samples or the record so far of the process PID, which is "
+		"being profiled or recorded",
 		UI_PROCESS, .set = cmd_report_set_process },
 	{ "base", 0, "OLD", 1, "subtract the profile OLD: show what grew", UI_FILE, AT(base) },
 	{ "text", 't', NULL, 2, "write a table (the default)", FORMAT("text") },
@@ -82,7 +82,7 @@ static const struct ui_syntax cmd_report_syntax = {
 	.children = children,
 	.argument = cmd_report_take_file,
 	.args_doc = "FILE\n--pid PID",
-	.doc = "Who holds the memory, by a profile that was saved: of memdiag, gperftools, "
+	.doc = "Which code holds the memory, from a saved profile of memdiag, gperftools, "
 	       "jemalloc, pprof or heaptrack.\vExamples:\n"
 	       "  memdiag report app.heap\n"
 	       "  memdiag report --pid 1234\n"
@@ -92,8 +92,8 @@ static const struct ui_syntax cmd_report_syntax = {
 	       "  memdiag report -p bin/app -f app.heap -s -o app.svg\n"
 	       "  memdiag report app.heap --format=html -o app.html\n"
 	       "  memdiag report app.heap --format=pprof -o app.pb.gz\n\n"
-	       "FLAT is what a function allocated itself, CUM with what it called; SUM% adds up "
-	       "FLAT%.\n\n" UI_EXIT_STATUS_HELP,
+	       "FLAT is what a function allocated itself, CUM includes the functions that it "
+	       "called; SUM% adds up FLAT%.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- the command ---- */
@@ -109,7 +109,7 @@ cmd_report_run(int argc, char **argv, struct err *e)
 
 const struct command cmd_report = {
 	.name = "report",
-	.summary = "who holds the memory, by a profile",
+	.summary = "which code holds the memory, from a profile",
 	.touch = CMD_TOUCHES_NOTHING,
 	.syntax = &cmd_report_syntax,
 	.run = cmd_report_run,

@@ -65,15 +65,16 @@ cmd_run_set_interval(struct argp_state *state, const struct ui_option *row, void
 #define LIMIT UI_SIZE, .least = 1, .beyond = "is no limit: say 512K, 64M or 2G"
 
 static const struct ui_option options[] = {
-	{ "limit", 0, "SIZE", 1, "what it may have at most: 512M, 2G (no limit)", LIMIT,
+	{ "limit", 0, "SIZE", 1, "limit the memory of the program: 512M, 2G (no limit)", LIMIT,
 		AT(limit_bytes) },
 	{ "limit-total", 0, "SIZE", 1,
-		"what it and all processes that it starts may have together; implies "
-		"--follow-children (no limit)",
+		"limit the memory of the program and all processes that it starts together; "
+		"implies --follow-children (no limit)",
 		LIMIT, AT(total_bytes), GIVEN(follows) },
 	{ "on-limit", 0, "ACTION", 1,
-		"exit: say so and end with 255 (default); enomem: the call fails; abort: dump "
-		"core; signal: SIGTERM, and the call fails; report: say so and continue",
+		"exit: print a line and exit with 255 (default); enomem: the call fails; abort: "
+		"dump core; signal: SIGTERM, and the call fails; report: print a line and "
+		"continue",
 		UI_WORD, AT(on_limit), GIVEN(has_on_limit), .words = wire_on_limit_names,
 		.wrong = "is not an action: say " },
 	{ "print-interval", 0, "DURATION", 1,
@@ -83,8 +84,8 @@ static const struct ui_option options[] = {
 		"count the processes that it starts as well; --limit is for each of them", UI_FLAG,
 		AT(follows) },
 	{ "account", 0, "BYTES", 1,
-		"usable: what blocks have room for (default); requested: what was asked for, which "
-		"takes 8 more for each block",
+		"count usable bytes: the size that malloc gives (default); or requested bytes: "
+		"the size in the call, which takes 8 bytes more for each block",
 		UI_WORD, AT(account), .words = wire_account_names,
 		.wrong = "is no way to count: say " },
 	{ 0 },
@@ -100,8 +101,8 @@ static const struct ui_syntax cmd_run_syntax = {
 	.options = options,
 	.children = children,
 	.args_doc = "[--] PROGRAM [ARGUMENT...]",
-	.doc = "Run a program with the agent in front of its malloc: every block and mapping is "
-	       "counted, and a limit is held to the byte. When it has ended, a line with the "
+	.doc = "Run a program with the agent, which intercepts malloc: every block and mapping is "
+	       "counted, and a limit is held to the byte. When the program has ended, a line with the "
 	       "numbers is written to standard error.\vWith --quiet and without --output memdiag "
 	       "executes the program directly: the program has memdiag's process ID, and no "
 	       "report is printed.\n\n"

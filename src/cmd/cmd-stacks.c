@@ -73,8 +73,8 @@ static const struct ui_option options[] = {
 	{ "format", 0, "FORMAT", 1, "write {words} (text)", UI_WORD, AT(format),
 		.word = cmd_stacks_format },
 	{ "no-lines", 0, NULL, 1,
-		"functions only, by tables of symbols: debug information is not read", UI_FLAG,
-		AT(without_lines) },
+		"print functions only, from the symbol tables; do not read debug information",
+		UI_FLAG, AT(without_lines) },
 	{ "max-stop", 0, "DURATION", 1, "stop a thread for at most DURATION (200ms)", UI_DURATION,
 		AT(max_stop_ns) },
 	{ 0 },
@@ -90,8 +90,8 @@ static const struct ui_syntax cmd_stacks_syntax = {
 	.options = options,
 	.children = children,
 	.args_doc = "[PID]",
-	.doc = "Where each thread is: its stack of calls, with functions, inlined ones, and lines "
-	       "where the program has debug information. Threads with the same stack are shown "
+	.doc = "The stack of calls of each thread, with functions, inlined ones, and lines if the "
+	       "program has debug information. Threads with the same stack are shown "
 	       "together.\n"
 	       "Nothing runs in the process. One thread after the other is stopped while its "
 	       "stack is copied, for microseconds, and unwound when it runs again.\vExamples:\n"

@@ -79,14 +79,14 @@ static const struct ui_syntax cmd_status_syntax = {
 	.args_doc = "[PID...]",
 	.doc = "Print what the agent has counted in a process that was started with 'memdiag "
 	       "run', passed to 'memdiag count start', or had the agent preloaded: bytes, blocks, "
-	       "mappings, the peak, its limit, and what each thread has.\vNothing is stopped and "
+	       "mappings, the peak, its limit, and the bytes of each thread.\vNothing is stopped and "
 	       "nothing is changed in the process.\n\n"
 	       "Examples:\n"
 	       "  memdiag status --pid 1234\n"
 	       "  memdiag status --pid 1234 --json\n"
 	       "  memdiag status --pid worker --all\n\n"
-	       "A block counts for the thread that allocated it until any thread frees it, so "
-	       "what a thread has may be less than nothing; the sum is what counts.\n\n" UI_EXIT_STATUS_HELP,
+	       "Each thread counts its own allocations and frees, so the bytes of a thread may be "
+	       "negative; the sum of all is what is in use.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- collecting ---- */

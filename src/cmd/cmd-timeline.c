@@ -88,21 +88,22 @@ static const char *cmd_timeline_format(size_t i);
 		.wrong = "is not a time as 305ms or 1.5s, peak or end"
 
 static const struct ui_option options[] = {
-	{ "program", 0, "BIN", 1, "the program that was recorded, if it is elsewhere now", UI_FILE,
+	{ "program", 0, "BIN", 1, "the program that was recorded, if it was moved", UI_FILE,
 		AT(io.symbols.program) },
 	{ "interval", 0, "TIME", 1,
-		"the local maximum of each TIME, as 10ms or 1s (100ms); longer if there are too "
-		"many",
+		"show the local maximum of each TIME: 10ms, 1s; longer for a long recording "
+		"(100ms)",
 		UI_DURATION, AT(interval_ns), GIVEN(has_interval) },
 	{ "threads", 0, "N", 1,
-		"read N files of a log at once (as many as there are, at most the processors)",
+		"read N files of a log in parallel (the number of files, at most one for each "
+		"processor)",
 		UI_NUMBER, AT(nr_threads) },
 	{ "follow", 0, NULL, 1,
 		"show a log as it grows, until it ends: on a terminal the plot, else a line for "
-		"each interval (1s); as text, csv or json",
+		"each interval (1s); text, csv or json",
 		UI_FLAG, AT(follows) },
 	{ "at", 0, "TIME", 1,
-		"report what was live at the local maximum of the interval that TIME is in, as "
+		"report what was live at the local maximum of the interval that contains TIME: "
 		"305ms, 1.5s, peak or end",
 		TIME(at) },
 	{ "peak", 0, NULL, 1, "the same as --at=peak", UI_VALUE, AT(at.kind), .value = WHEN_PEAK },
@@ -182,9 +183,9 @@ static const struct ui_syntax cmd_timeline_syntax = {
 	.argument = cmd_timeline_parse_word,
 	.check = cmd_timeline_check,
 	.args_doc = "FILE|DIR\nPID",
-	.doc = "When a program needed how much memory, and who had it then, by a recording of all "
-	       "that it allocated: a log of memdiag, or a file of heaptrack.  With --pid it "
-	       "is the log of that process, which may be written just now.\v"
+	.doc = "How the memory of a program grew, and which code had it at each moment, from a "
+	       "recording of all allocations: a log of memdiag, or a file of heaptrack. With --pid it "
+	       "reads the log of that process, which may still be written.\v"
 	       "Examples:\n"
 	       "  memdiag timeline /var/tmp/log\n"
 	       "  memdiag timeline --pid 1234\n"
@@ -685,7 +686,7 @@ cmd_timeline_run(int argc, char **argv, struct err *e)
 
 const struct command cmd_timeline = {
 	.name = "timeline",
-	.summary = "when a recorded program had how much memory, and who",
+	.summary = "how the memory of a recorded program grew, and by which code",
 	.touch = CMD_READS_TARGET,
 	.syntax = &cmd_timeline_syntax,
 	.run = cmd_timeline_run,

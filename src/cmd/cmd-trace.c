@@ -127,10 +127,10 @@ static const struct ui_option options[] = {
 		AT(trace.duration_ns) },
 	{ "events", 0, "N", 1, "end after N calls or page faults", SOME_NUMBER,
 		AT(trace.max_events) },
-	{ "follow-children", 0, NULL, 1, "also processes that this one makes from now on", UI_FLAG,
-		AT(trace.follow_children) },
-	{ "rss", 0, NULL, 1, "page faults instead of calls: which code makes RSS grow", UI_FLAG,
-		AT(trace.faults) },
+	{ "follow-children", 0, NULL, 1, "also trace processes that this one forks from now on",
+		UI_FLAG, AT(trace.follow_children) },
+	{ "rss", 0, NULL, 1, "trace page faults instead of calls: which code makes RSS grow",
+		UI_FLAG, AT(trace.faults) },
 	{ "period", 0, "N", 1, "with --rss: one minor page fault in N (61)", SOME_NUMBER,
 		AT(trace.period), GIVEN(has_period) },
 	{ "format", 0, "FORMAT", 2, "write {words} (text)", UI_WORD,
@@ -145,9 +145,9 @@ static const struct ui_option options[] = {
 		"standard output, and then the sums are printed only with --output",
 		UI_FILE, AT(calls) },
 	{ "mount-tracefs", 0, NULL, 3,
-		"if tracefs is not mounted, mount it for memdiag alone, out of sight", UI_FLAG,
+		"if tracefs is not mounted, make a detached mount for memdiag alone", UI_FLAG,
 		AT(trace.may_mount) },
-	{ "stack-size", 0, "SIZE", 3, "copy at most SIZE of a stack (16K); 64K is the most",
+	{ "stack-size", 0, "SIZE", 3, "copy at most SIZE of a stack, up to 64K (16K)",
 		BOUNDED_SIZE(512, 64 << 10), AT(trace.stack_bytes) },
 	{ "buffer", 0, "SIZE", 3,
 		"size of the kernel's buffer of each CPU (64M for all, 8M to 32M for each)",
@@ -212,7 +212,7 @@ static const struct ui_syntax cmd_trace_syntax = {
 	       "now.\n"
 	       "The process is not stopped, and nothing in it is changed: the kernel copies "
 	       "stacks (perf events), for a few microseconds each, and memdiag unwinds them "
-	       "later.  It takes root, or CAP_PERFMON.\n"
+	       "later. It needs root, or CAP_PERFMON.\n"
 	       "After -- it starts a program and traces it from its first instruction to its end. "
 	       "What memdiag prints goes to standard error then, and it exits as the program "
 	       "does.\vExamples:\n"

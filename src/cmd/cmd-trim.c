@@ -80,8 +80,8 @@ static const struct ui_syntax cmd_trim_syntax = {
 	.args_doc = "[PID...]",
 	.doc = "Give back what malloc keeps: call malloc_trim() in the process.\n"
 	       "One idle thread is borrowed for about a millisecond; the only thread of a process "
-	       "for as long as malloc_trim() takes.  While an arena is trimmed, threads that "
-	       "allocate from it wait; the more goes back, the longer.  For a prediction (-n, or "
+	       "for as long as malloc_trim() takes. While an arena is trimmed, threads that "
+	       "allocate from it wait; the time grows with the memory that goes back.  For a prediction (-n, or "
 	       "if the arenas are large) all threads are stopped, for at most 200 ms at a time "
 	       "(--max-stop).\vExamples:\n"
 	       "  memdiag trim -n --pid 1234             predict only; changes nothing\n"

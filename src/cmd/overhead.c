@@ -13,9 +13,9 @@
 
 static const struct ui_option options[] = {
 	{ "max-overhead", 0, "SIZE", 1,
-		"a record takes no more memory than SIZE (8M or more), but for some KiB for each "
-		"thread; what finds no room is counted (any; in a memory cgroup half of what is "
-		"left below its limit)",
+		"limit the memory of a record to SIZE (8M or more), plus some KiB for each "
+		"thread; blocks without room are counted (no limit; in a memory cgroup half of "
+		"the memory below its limit)",
 		UI_SIZE, AT(max_bytes), .least = SAMPLER_RECORD_LEAST_BYTES,
 		.beyond = "is too little for a record: 8M is the least" },
 	{ "live-set", 0, "KIND", 1,

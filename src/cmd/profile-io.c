@@ -36,8 +36,8 @@ static const struct ui_option options[] = {
 	{ "ignore", 0, "REGEX", 3, "only stacks without a match", UI_STRING, AT(calls.ignore) },
 	{ "hide", 0, "REGEX", 3, "leave matches out of stacks", UI_STRING, AT(calls.hide) },
 	{ "allocators", 0, NULL, 3,
-		"show malloc, functions that hand on what it returns, such as xmalloc() and those "
-		"of std::, and the interpreter of Python, too",
+		"also show malloc, functions that pass on its memory, such as xmalloc() and those "
+		"of std::, and the interpreter of Python",
 		UI_FLAG, AT(calls.has_allocators) },
 	{ "view", 0, "VIEW", 3,
 		"show all functions, or python: those of Python alone, with what all others "

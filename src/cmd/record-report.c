@@ -25,8 +25,7 @@ static const struct ui_option options[] = {
 		"show what has grown since LAST, a file that --save or 'memdiag record dump' wrote",
 		UI_FILE, AT(base) },
 	{ "save", 0, "FILE", 1,
-		"write what was read to FILE as well, for --since; FILE may be LAST, which it "
-		"replaces",
+		"also write the data to FILE, for --since; FILE may be LAST, which it replaces",
 		UI_FILE, AT(save) },
 	{ "older", 0, "DURATION", 1,
 		"only blocks that have been in use for longer than DURATION: 60s, 10m, 1h; needs a "
@@ -114,8 +113,8 @@ const struct ui_syntax record_report_syntax = {
 	.argument = record_report_parse_word,
 	.check = record_report_check,
 	.args_doc = "PID\nFILE\nDIRECTORY",
-	.doc = "Which lines of code have how much memory now, of what was recorded: bytes and "
-	       "blocks that are in use, the largest first.  Nothing in the process is stopped.\v"
+	.doc = "How much of the recorded memory each line of code has now: bytes and blocks in "
+	       "use, the largest first. Nothing in the process is stopped.\v"
 	       "Examples:\n"
 	       "  memdiag record report --pid 1234 --save before.heap\n"
 	       "  memdiag record report --pid 1234 --since before.heap\n"
@@ -123,8 +122,8 @@ const struct ui_syntax record_report_syntax = {
 	       "  memdiag record report after.heap --since before.heap\n"
 	       "  memdiag record report --pid 1234 --older 60s --min-size 4K\n"
 	       "  memdiag record report --pid 1234 --every 10s -n 5\n\n"
-	       "FLAT and BLOCKS are what a line allocated itself, CUM with what it called; SUM% "
-	       "adds up FLAT%.\n\n" UI_EXIT_STATUS_HELP,
+	       "FLAT and BLOCKS are what a line allocated itself, CUM includes the functions that "
+	       "it called; SUM% adds up FLAT%.\n\n" UI_EXIT_STATUS_HELP,
 };
 
 /* ---- the command ---- */

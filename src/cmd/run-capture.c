@@ -46,11 +46,11 @@ run_capture_set_record(
 
 static const struct ui_option options[] = {
 	{ "profile", 0, "RATE", 2,
-		"take samples from the first call of malloc on, one for RATE bytes allocated "
+		"take samples from the first call of malloc, one for RATE bytes allocated "
 		"(512K), and write PREFIX.PID.*.heap when it ends (--output PREFIX)",
 		PROFILE_RATE, AT(period_bytes), GIVEN(is_wanted), .may_lack_arg = true },
 	{ "record", 0, "MODE", 2,
-		"record every block from the first call of malloc on: mem-fast: write the file as "
+		"record every block from the first call of malloc: mem-fast: write the file as "
 		"--profile does (default); log-fast: write each event to files in the directory "
 		"--output; mem-record and log-record: the same with --live-set table; closed: "
 		"nothing",
@@ -60,8 +60,8 @@ static const struct ui_option options[] = {
 		"write the names of functions into the file, so that it can be read elsewhere",
 		UI_FLAG, AT(symbols_inside) },
 	{ "leak-check", 0, "SIZE", 2,
-		"end with status 23 if the program ends with 0 and more than SIZE is in use then "
-		"(0); every block is recorded, unless --profile has a rate",
+		"exit with status 23 if the program exits with 0 and more than SIZE is in use "
+		"then (0); every block is recorded, unless --profile has a rate",
 		UI_SIZE, AT(leak_bytes), GIVEN(has_leak_check), .may_lack_arg = true },
 	{ 0 },
 };

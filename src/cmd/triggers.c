@@ -13,7 +13,8 @@ static const struct ui_option options[] = {
 	{ "interval", 0, "SIZE", 3, "write a file each time SIZE more was allocated",
 		SIZE_AT(wanted.interval_bytes) },
 	{ "high-water", 0, NULL, 3,
-		"write a file when more is in use than ever: 10 % more than at the last, and 1M",
+		"write a file at each new maximum of memory in use: 10 % and 1M more than at the "
+		"last file",
 		UI_VALUE, AT(wanted.high_water), .value = 1 },
 	{ "above", 0, "SIZE", 3, "write a file when more than SIZE is in use",
 		SIZE_AT(wanted.above_bytes) },

@@ -70,20 +70,28 @@ timeline_svg_put_sizes(const struct timeline_svg_drawing *d)
 	}
 }
 
+/* Label times where they are: each is the beginning of an interval, the last one the end. */
 static void
 timeline_svg_put_times(const struct timeline_svg_drawing *d)
 {
 	const struct history *h = d->v->h;
-	uint64_t end = h->intervals.nr * h->interval_ns;
+	uint64_t end = h->intervals.nr * h->interval_ns, last = UINT64_MAX;
 	char time[32];
 
-	for (unsigned int i = 0; i <= NR_TIMES; i++)
+	for (unsigned int i = 0; i <= NR_TIMES; i++) {
+		uint64_t at = h->intervals.nr * i / NR_TIMES * h->interval_ns;
+
+		if (at == last)
+			continue;
+		last = at;
 		fprintf(d->f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n",
-			LEFT + (double)i / NR_TIMES * (WIDTH - LEFT - RIGHT), HEIGHT - 10,
+			LEFT + (end ? (double)at / (double)end : 0) * (WIDTH - LEFT - RIGHT),
+			HEIGHT - 10,
 			i == 0			? "start"
 				: i == NR_TIMES ? "end"
 						: "middle",
-			timeline_time(end / NR_TIMES * i, h->interval_ns, time, sizeof time));
+			timeline_time(at, h->interval_ns, time, sizeof time));
+	}
 }
 
 /* ---- the plot ---- */

@@ -130,8 +130,8 @@ options_check_process(struct argp_state *state, void *input)
 /* A command's own options have group 0 or 1, those of the borrowed thread have group 2. */
 static const struct ui_option target_options[] = {
 	{ "pid", 'p', "PID", 0,
-		"the process to look at: its number, or its name if no other process has it; "
-		"without -p a bare word means the same",
+		"the process: its number, or its name if no other process has it; a bare word "
+		"without -p means the same",
 		UI_PROCESS, .set = options_set_process },
 	TIMEOUT("give up after this long: 500ms, 10s, 2m (30s if not given)"),
 	{ 0 },
@@ -146,9 +146,8 @@ static const struct ui_option file_options[] = {
 
 static const struct ui_option memory_options[] = {
 	{ "max-memory", 0, "SIZE", 0,
-		"take no more memory for what is read: 512M, 8G (half of what is available if "
-		"not given)",
-		UI_SIZE, AT(max_memory_bytes), .least = LEAST_MEMORY_BYTES,
+		"limit the memory for the input: 512M, 8G (half of the available memory)", UI_SIZE,
+		AT(max_memory_bytes), .least = LEAST_MEMORY_BYTES,
 		.beyond = "is too little memory: say 32M or more" },
 	{ 0 },
 };
@@ -219,7 +218,7 @@ static const struct ui_option output_options[] = {
 	{ "json", 'j', NULL, 3, "write JSON; sizes are bytes", UI_FLAG, AT(json) },
 	{ "output", 'o', "FILE", 3, "write to FILE instead of standard output", UI_FILE,
 		AT(output) },
-	{ "force", 'f', NULL, 3, "overwrite FILE if it is there", UI_FLAG, AT(force) },
+	{ "force", 'f', NULL, 3, "overwrite FILE if it exists", UI_FLAG, AT(force) },
 	{ "bytes", 'b', NULL, 3, "sizes as exact numbers of bytes", UI_FLAG, AT(bytes) },
 	{ "quiet", 'q', NULL, 3, "no notes on standard error", UI_FLAG, AT(quiet) },
 	{ "verbose", 'v', NULL, 3, "print more", UI_TIMES, AT(verbose) },

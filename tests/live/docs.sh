@@ -378,10 +378,10 @@ check 'README has one line for each command' lists_commands
 
 # ---- the files of doc/ ---------------------------------------------------------------------------
 
-# The files of doc/ as doc/README.md names them: the man pages of commands are one entry.
+# The files of doc/ as doc/README.md names them: the man pages of commands are one entry, and texts show the pictures.
 is_documented()
 {
-	find doc -type f ! -name Makemodule.am | sed 's,^doc/,,' | grep -v -x README.md |
+	find doc -type f ! -name Makemodule.am ! -path "doc/pictures/*" | sed 's,^doc/,,' | grep -v -x README.md |
 		grep -v -x -F -e "$(sed 's,.*,man/memdiag-&.1,' "$dir/commands")" | sort >"$dir/files"
 	grep -o -E '^\| \[[^]]*\]\([^)]*\)' doc/README.md | sed 's/.*(//; s/)//' | sort >"$dir/listed"
 	grep -q 'man/memdiag-COMMAND\.1' doc/README.md && diff "$dir/files" "$dir/listed"
@@ -397,6 +397,61 @@ is_distributed()
 	[ -s "$dir/given" ] && [ ! -s "$dir/missing" ]
 }
 
+# The pictures that a text shows, as paths from the top.
+pictures_of()
+{
+	tr '\n' ' ' <"$1" | grep -o -E '!\[[^]]*\]\([^)]*\)' | sed 's/.*(//; s/)//' | sed "s,^,$(dirname "$1")/,; s,^\./,,"
+}
+
+# Each has a text in its place for readers who do not see it.
+has_alternatives()
+{
+	! grep -n -E '!\[ *\]' "$1"
+}
+
+# A picture is a PNG or an SVG that can be drawn, has a size, and is small.
+is_picture()
+{
+	[ "$(wc -c <"$1")" -le 102400 ] || return
+	case $1 in
+	*.png)
+		# signature, then the first chunk, and the last one, which is empty
+		[ "$(head -c 16 "$1" | od -A n -t x1 | tr -d ' \n')" = 89504e470d0a1a0a0000000d49484452 ] &&
+			[ "$(tail -c 12 "$1" | od -A n -t x1 | tr -d ' \n')" = 0000000049454e44ae426082 ]
+		;;
+	*.svg) grep -q '^<svg xmlns="http://www.w3.org/2000/svg".* width="[0-9]*" height="[0-9]*" ' "$1" && is_xml "$1" ;;
+	*) false ;;
+	esac
+}
+
+if command -v python3 >/dev/null; then
+	is_xml()
+	{
+		python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$1"
+	}
+else
+	is_xml()
+	{
+		[ "$(tail -n 1 "$1")" = '</svg>' ]
+	}
+fi
+
+for text in README doc/*.md doc/internals/*.md doc/howto/*.md; do
+	pictures_of "$text" >>"$dir/pictures"
+	has_alternatives "$text" || echo "$text" >>"$dir/no-alternatives"
+done
+while read -r picture; do
+	check "$picture is a picture of at most 100 KiB" is_picture "$picture"
+done <"$dir/pictures"
+check 'each picture has an alternative text' test ! -e "$dir/no-alternatives"
+
+all_pictures_are_shown()
+{
+	find doc -name '*.png' -o -name '*.svg' | sort >"$dir/files"
+	sort -u "$dir/pictures" | diff "$dir/files" -
+}
+
+check 'texts show every picture of doc/' all_pictures_are_shown
 check 'doc/README.md lists every file of doc/' is_documented
 check 'a release has every file of doc/' is_distributed
 

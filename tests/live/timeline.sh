@@ -116,6 +116,22 @@ check 'CSV has a line for each interval' grep -qx '0.100,1300,4,0.110,1132,3,120
 check 'CSV has nothing where RSS is unknown' grep -qx '0.200,132,2,0.200,0,0,0,0,,,0' "$dir/out"
 check 'SVG is written' exits 0 memdiag timeline "$recording" --format=svg -o "$dir/t.svg"
 check 'SVG is XML' python3 -c "import sys, xml.dom.minidom as m; m.parse(sys.argv[1])" "$dir/t.svg"
+# Each label of the axis stands at its time: the axis begins at 90 and has 1100 pixels.
+labels_stand_at_their_times()
+{
+	grep -o 'x="[0-9.]*" y="330" text-anchor="[a-z]*">[0-9.]* s<' "$1" | sed 's/x="//; s/" y=.*>/ /; s/ s<//' >"$dir/labels"
+	awk '{ x[NR] = $1; time[NR] = $2 }
+		END {
+			for (i = 1; i <= NR; i++) {
+				off = x[i] - 90 - 1100 * time[i] / time[NR]
+				if (off > 0.1 || off < -0.1)
+					bad = 1
+			}
+			exit bad || NR < 3
+		}' "$dir/labels"
+}
+
+check 'SVG: labels stand at their times' labels_stand_at_their_times "$dir/t.svg"
 check 'SVG has the peak' grep -q 'live, peak 1.3 KiB at 0.110 s' "$dir/t.svg"
 check 'HTML is written' exits 0 memdiag timeline "$recording" --format=html -o "$dir/t.html"
 check 'HTML has the plot and the report of the peak' sh -c \
