@@ -172,8 +172,8 @@ else
 fi
 tracee_pid=$pid
 check 'heap as JSON' prints 0 memdiag heap "$pid" --json
-check 'leaks as JSON' prints '0 1' memdiag leaks "$pid" --json --max-stop 300s
 cp "$dir/out" "$dir/heap.json"
+check 'leaks as JSON' prints '0 1' memdiag leaks "$pid" --json --max-stop 300s
 check 'trim -n as JSON' prints 0 memdiag trim -n "$pid" --json
 check 'trim as JSON' prints 0 memdiag trim "$pid" --json --tops --recheck 1ms
 check 'doctor as JSON' prints '0 2' memdiag doctor "$pid" --json
