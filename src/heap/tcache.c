@@ -203,8 +203,12 @@ tcache_read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
 		return 0;
 	}
 	thread->arena.v = word_in(r, word);
-	if (!offset || !reader_look(r, slot.v + (uint64_t)offset, word, r->l->word_bytes) ||
-		!read_cache(r, word_in(r, word), buf))
+	/* A page that the kernel is moving to another place looks as if it were in swap. */
+	if (offset && !reader_look(r, slot.v + (uint64_t)offset, word, r->l->word_bytes)) {
+		r->heap->nr_unknown_caches += may_have_cache(r->t, tid);
+		return 0;
+	}
+	if (!offset || !read_cache(r, word_in(r, word), buf))
 		return 0;
 	thread->has_cache = true;
 	return tcache_read_lists(c, &thread->cached, buf, e);
