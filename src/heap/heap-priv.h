@@ -12,6 +12,7 @@
  *	pages.c		the use of each page, and what malloc_trim() would release
  *	trim.c		the effect of that: on shared and huge pages, and in time
  *	memory.c	the target's present memory
+ *	read-ahead.c	memory that a separate thread reads
  *	copies.c	the memory that was read last
  */
 #ifndef MEMDIAG_HEAP_HEAP_PRIV_H

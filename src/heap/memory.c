@@ -9,6 +9,7 @@
 #include "heap/memory.h"
 
 #include "base/array.h"
+#include "heap/read-ahead.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
@@ -281,22 +282,40 @@ window_open(struct window *w, const struct reader *r, const struct page_runs *ru
 	*w = (struct window){
 		.t = r->t, .pages = r->pages, .runs = runs, .want_bytes = 16 * PAGE_BYTES
 	};
-	w->buf = malloc(WINDOW_MAX);
-	return w->buf ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", r->t->pid);
+	w->buf = w->own = malloc(WINDOW_MAX);
+	return w->own ? 0 : err_set(e, ENOMEM, "cannot read the heap of %d", r->t->pid);
 }
 
 void
 window_close(struct window *w)
 {
-	free(w->buf);
-	w->buf = NULL;
+	read_ahead_free(w->ahead);
+	free(w->own);
+	w->ahead = NULL;
+	w->buf = w->own = NULL;
 }
 
+/* From this size on a thread that reads ahead takes less time than it takes to begin it. */
+#define AHEAD_MIN (UINT64_C(4) << 20)
+
 void
-window_read_whole(struct window *w)
+window_read_whole(struct window *w, uint64_t addr)
 {
+	const struct page_runs *runs = w->runs;
+	uint64_t present = 0, alone;
+	struct err e;
+
 	w->is_whole = true;
 	w->want_bytes = WINDOW_MAX;
+	for (size_t i = 0; i < runs->nr; i++)
+		if (runs->v[i].is_present)
+			present += runs->v[i].end.v - runs->v[i].start.v;
+	w->is_alone = runs->nr && w->pages &&
+		os_pages_exclusive(
+			w->pages, runs->v[0].start, runs->v[runs->nr - 1].end, &alone, &e) == 0 &&
+		alone >= present;
+	if (present >= AHEAD_MIN && !w->t->core)
+		w->ahead = read_ahead_new(w->t, runs, addr & -PAGE_BYTES, WINDOW_MAX, w->is_alone);
 }
 
 uint64_t
@@ -355,19 +374,40 @@ memory_is_alone(const struct window *w, uint64_t start, uint64_t end)
 	uint64_t alone;
 	struct err e;
 
+	if (w->is_whole)
+		return w->is_alone;
 	return end - start >= ALONE_MIN && w->pages &&
 		os_pages_exclusive(w->pages, (raddr){ start }, (raddr){ end }, &alone, &e) == 0 &&
 		alone == end - start;
+}
+
+/* As window_move(), from the pieces that are read ahead. */
+static const char *
+window_take_ahead(struct window *w, uint64_t addr, size_t size)
+{
+	const char *buf = read_ahead_at(w->ahead, addr, &w->start, &w->end);
+
+	if (!buf || w->end < addr + size) {
+		w->start = w->end = 0;
+		return NULL;
+	}
+	w->buf = buf;
+	w->read_bytes += w->end - w->start;
+	w->nr_reads++;
+	return buf + (addr - w->start);
 }
 
 const char *
 window_move(struct window *w, uint64_t addr, size_t size)
 {
 	uint64_t start = addr & ~(PAGE_BYTES - 1);
-	uint64_t end = present_end(w, addr);
+	uint64_t end;
 	ssize_t n;
 	struct err e;
 
+	if (w->ahead)
+		return window_take_ahead(w, addr, size);
+	end = present_end(w, addr);
 	adapt(w);
 	if (end > start + w->want_bytes)
 		end = start + w->want_bytes;
@@ -375,7 +415,7 @@ window_move(struct window *w, uint64_t addr, size_t size)
 	if (end < addr + size)
 		return NULL;
 	n = (memory_is_alone(w, start, end) ? os_read_unshared : os_read_some)(
-		w->t, (raddr){ start }, w->buf, end - start, &e);
+		w->t, (raddr){ start }, w->own, end - start, &e);
 	if (n < (ssize_t)(addr + size - start))
 		return NULL;
 	w->start = start;

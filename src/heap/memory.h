@@ -14,6 +14,7 @@
 #include "heap/pages-priv.h"
 
 struct os_pages;
+struct read_ahead;
 struct target;
 
 /* Return the index of the first run that ends after ADDR. */
@@ -24,12 +25,15 @@ struct window {
 	const struct target *t;
 	struct os_pages *pages; /* NULL: sharing of pages is unknown */
 	const struct page_runs *runs;
-	size_t at_run;	     /* the first run that may contain the next address */
-	char *buf;	     /* owned */
-	uint64_t start, end; /* the range in BUF */
-	size_t want_bytes;   /* to read next */
-	bool is_whole;	     /* all pages are read, not only those with headers */
-	size_t nr_hits;	     /* uses of the contents of BUF */
+	size_t at_run;		  /* the first run that may contain the next address */
+	char *own;		  /* owned; for pieces that are not read ahead */
+	const char *buf;	  /* OWN, or a piece of AHEAD */
+	uint64_t start, end;	  /* the range in BUF */
+	size_t want_bytes;	  /* to read next */
+	bool is_whole;		  /* all pages are read, not only those with headers */
+	bool is_alone;		  /* with IS_WHOLE: no other process shares any of them */
+	struct read_ahead *ahead; /* owned; NULL: pieces are read when they are needed */
+	size_t nr_hits;		  /* uses of the contents of BUF */
 	uint64_t read_bytes;
 	size_t nr_reads;
 };
@@ -38,8 +42,8 @@ int window_open(
 void window_close(struct window *w);
 #define auto_window __attribute__((cleanup(window_close)))
 
-/* Read all memory that the window passes, in the largest pieces. */
-void window_read_whole(struct window *w);
+/* Read all memory from ADDR on that the window passes, in the largest pieces and ahead. */
+void window_read_whole(struct window *w, uint64_t addr);
 
 /*
  * Return the first address at or above ADDR in a present page, UINT64_MAX if no page follows that

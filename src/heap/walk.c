@@ -688,7 +688,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	if (!s->arena->is_by_lists && window_open(&w.w, s->r, runs, e) < 0)
 		return -1;
 	if (w.visitor) {
-		window_read_whole(&w.w);
+		window_read_whole(&w.w, start.v);
 		w.visitor->segment(start, w.seg->end, w.visitor->arg);
 	}
 	runs_close(&s->runs);
