@@ -60,16 +60,7 @@ counts()
 # in_use_agrees FILE: what it has in use is what the tracee has, of which nothing was there before.
 in_use_agrees()
 {
-	local name bytes blocks
-	accounts >"$dir/accounts" || return
-	while read -r name _ _ bytes blocks _; do
-		[ "$(value "$1" in-use "${name#site_}")" = "$bytes" ] &&
-			[ "$(value "$1" in-use "${name#site_}" objects)" = "$blocks" ] || {
-			echo "$name: $bytes $blocks"
-			values "$1" in-use
-			return 1
-		}
-	done <"$dir/accounts"
+	accounts >"$dir/accounts" && has_column "$1" in-use "$dir/accounts" 4 && has_column "$1" in-use "$dir/accounts" 5 -o
 }
 
 # Mappings, descriptors and threads.

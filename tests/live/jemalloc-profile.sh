@@ -23,15 +23,7 @@ fi
 # same_blocks FILE: with a sample for every byte, each site has as many blocks in use as the program says.
 same_blocks()
 {
-	local name blocks
-	accounts >"$dir/accounts" || return
-	while read -r name _ _ _ blocks _; do
-		[ "$(value "$1" in-use "${name#site_}" objects)" = "$blocks" ] || {
-			echo "$name: $blocks"
-			values "$1" in-use objects
-			return 1
-		}
-	done <"$dir/accounts"
+	accounts >"$dir/accounts" && has_column "$1" in-use "$dir/accounts" 5 -o
 }
 
 # The same bytes, but for the rounding up to classes of sizes: never fewer, and at most a quarter and 16 bytes more.
