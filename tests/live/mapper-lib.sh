@@ -15,7 +15,7 @@ account()
 # plays SEED N: the tracee does so, and the account is taken.
 plays()
 {
-	[ "$(ask "play $1 $2")" = "done" ] && account
+	obeys "play $1 $2" && account
 }
 
 # has_mappings FILE VALUE NUMBER [-o]: has_column of the account, and nothing but the sites has any.

@@ -23,13 +23,13 @@ profiled()
 	local name="$1" most
 	shift
 	start_command "$@"
-	check "$name: what was mapped before" test "$(ask 'play 1 2000')" = "done"
-	check "$name: the account begins anew" test "$(ask anew)" = "done"
+	check "$name: what was mapped before" obeys 'play 1 2000'
+	check "$name: the account begins anew" obeys anew
 	check "$name: a profile begins" profile start --rate 64
-	check "$name: what was mapped before goes" test "$(ask drop)" = "done"
+	check "$name: what was mapped before goes" obeys drop
 	check "$name: which is nothing to the profile" profile status
 	check "$name: as it says" json_is '.data.noted.mapped_bytes == 0 and .data.noted.mappings_made == 0'
-	check "$name: the account begins anew" test "$(ask anew)" = "done"
+	check "$name: the account begins anew" obeys anew
 	check "$name: it maps" plays 2 "$(some 40000)"
 	most=$(ask most)
 	check "$name: nothing was lost" noted
@@ -43,7 +43,7 @@ profiled()
 	check "$name: which changes nothing" profile dump -o "$dir/p"
 	check "$name: it is exact still" is_account "$(written)"
 	check "$name: it maps on" plays 4 2000
-	check "$name: it unmaps all" test "$(ask drop)" = "done"
+	check "$name: it unmaps all" obeys drop
 	account
 	check "$name: it ends" profile stop -o "$dir/p"
 	check "$name: it is exact at the end" is_account "$(written)"
