@@ -4,6 +4,7 @@
 #	adopt "$@"			see the processes that tests have left; first of all
 #	begin				make the folder for logs, build/SCRIPT-logs, with HOME in it, and TMPDIR
 #	step NAME COMMAND...		one check, passed if COMMAND succeeds
+#	begin_step NAME COMMAND...	a check that runs next to the following ones until end_step has its result
 #	tests NAME DIRECTORY VARIABLE MAKE-WORD...
 #					make MAKE-WORDs in DIRECTORY; VARIABLE is the variable of make that lists the test
 #					programs, and each of their results counts
@@ -19,6 +20,7 @@
 top=$PWD
 logs=$top/build/${0##*/}-logs
 jobs=$(nproc)
+test_jobs=$((2 * jobs))	# tests wait for half of their time
 most_flaky=5
 longest_wait=300	# seconds that something may need to end
 failure='^(FAIL|XPASS|ERROR):'
@@ -101,6 +103,29 @@ step()
 	note_result "$name" $?
 }
 
+# One at a time; a script that ends early waits for it.
+begin_step()
+{
+	began_name=$1
+	shift
+	started "$began_name"
+	(
+		("$@")
+		status=$?
+		echo $(($(date +%s) - start)) >"$logs/$began_name.seconds"
+		exit $status
+	) >"$logs/$began_name.log" 2>&1 &
+	began_pid=$!
+}
+
+end_step()
+{
+	wait "$began_pid"
+	status=$? began_pid=''
+	start=$(($(date +%s) - $(cat "$logs/$began_name.seconds")))
+	note_result "$began_name" $status
+}
+
 tests()
 {
 	name=$1 tested=$2 variable=$3
@@ -108,7 +133,7 @@ tests()
 	printf '%s\n' -C "$tested" "$@" >"$logs/$name.words"
 	started "$name"
 	# -O: without it the results of two programs that run at once may share a line, and one of them is not seen.
-	make -O -C "$tested" -j"$jobs" "$@" >"$logs/$name.log" 2>&1
+	make -O -C "$tested" -j"$test_jobs" "$@" >"$logs/$name.log" 2>&1
 	status=$?
 	grep -E '^(PASS|FAIL|XPASS|XFAIL|ERROR|SKIP):' "$logs/$name.log" >"$logs/$name.results"
 	grep -E '^SKIP:' "$logs/$name.results"
@@ -200,6 +225,7 @@ count()
 # sum: the closing line, and the end of the script.
 sum()
 {
+	[ -z "${began_pid-}" ] || end_step
 	show_failed
 	[ ! -e "$logs/flaky/names" ] || sed 's/^/FLAKY: /' "$logs/flaky/names"
 	nr_failed=$(count 'FAIL|XPASS|ERROR')
@@ -313,9 +339,10 @@ build()
 	configured "$@" && make -j"$jobs" && make -j"$jobs" check TESTS=
 }
 
+# More optimized, or with more than the numbers of lines, it takes twice as long to build.
 configure_asan()
 {
-	configured asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer'
+	configured asan CFLAGS='-Og -g1 -fsanitize=address,undefined -fno-omit-frame-pointer'
 }
 
 # LeakSanitizer traces its own process, which a container may forbid.

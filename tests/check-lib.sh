@@ -25,8 +25,10 @@ cat >"$source/scripts/try" <<-'END'
 	longest_wait=${wait:-0}
 	steps()
 	{
+		[ -z "${next_to-}" ] || begin_step two sh -c "$next_to"
 		step one sh -c "$1"
 		end_if_failed
+		[ -z "${next_to-}" ] || end_step
 		tests some tests TESTS check
 	}
 	steps "$@"
@@ -150,6 +152,22 @@ plan good PASS
 check 'a step fails' gives 1 '0 passed, 1 failed, 0 skipped' 'echo the cause; exit 3'
 check 'its output is printed' printed '    the cause'
 check 'what follows is not run' [ ! -e "$source/tests/runs-good" ]
+
+fresh
+plan good PASS
+export next_to=': >began; until [ -e one ]; do sleep 0.01; done'
+check 'a step that runs next to another' gives 0 '4 passed, 0 failed, 0 skipped' 'until [ -e began ]; do sleep 0.01; done; : >one'
+rm "$source/began" "$source/one"
+fresh
+plan good PASS
+export next_to='echo the other cause; exit 3'
+check 'a step fails that runs next to another' gives 1 '3 passed, 1 failed, 0 skipped'
+check 'a step that runs next to another: its failure is printed' printed 'FAIL: two ([0-9]* s)'
+check 'a step that runs next to another: its output is printed' printed '    the other cause'
+fresh
+plan good PASS
+check 'both steps fail, and both count' gives 1 '0 passed, 2 failed, 0 skipped' 'exit 3'
+export next_to=
 
 fresh
 plan good PASS

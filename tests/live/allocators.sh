@@ -16,7 +16,7 @@ seed=0
 plays()
 {
 	seed=$((seed + 1))
-	[ "$(ask "play $seed ${1:-20000} 1")" = "done" ]
+	obeys "play $seed ${1:-20000} 1"
 }
 
 # has_grown: whether what was counted since counting began is what the program has, by malloc_usable_size().
@@ -40,7 +40,7 @@ besides()
 counted_alike()
 {
 	local before after
-	before=$(besides) && plays && after=$(besides) && plays && [ "$(ask drop)" = "done" ] || return
+	before=$(besides) && plays && after=$(besides) && plays && obeys drop || return
 	echo "besides the program's: $before, then $after, then $(besides)"
 	[ "$before" = "$after" ] && [ "$before" = "$(besides)" ]
 }
@@ -60,27 +60,12 @@ counts()
 # in_use_agrees FILE: what it has in use is what the tracee has, of which nothing was there before.
 in_use_agrees()
 {
-	local name bytes blocks
-	accounts >"$dir/accounts" || return
-	while read -r name _ _ bytes blocks _; do
-		[ "$(value "$1" in-use "${name#site_}")" = "$bytes" ] &&
-			[ "$(value "$1" in-use "${name#site_}" objects)" = "$blocks" ] || {
-			echo "$name: $bytes $blocks"
-			values "$1" in-use
-			return 1
-		}
-	done <"$dir/accounts"
+	accounts >"$dir/accounts" && has_column "$1" in-use "$dir/accounts" 4 && has_column "$1" in-use "$dir/accounts" 5 -o
 }
 
-# Mappings, descriptors and threads.
-size()
-{
-	wc -l <"/proc/$tracee_pid/maps"
-	find "/proc/$tracee_pid/fd" "/proc/$tracee_pid/task" -maxdepth 1 | wc -l
-}
 no_more()
 {
-	size >"$dir/size.now"
+	counts_of "$tracee_pid" >"$dir/size.now"
 	paste "$dir/size" "$dir/size.now" | awk '{ print } $2 > $1 { more = 1 } END { exit more }'
 }
 
@@ -89,8 +74,8 @@ on_and_off()
 {
 	count start && plays 500 && has_grown && begins && plays 500 && has_grown &&
 		profile stop -o "$dir/q" && rm "$dir"/q.* && plays 100 && has_grown && counts stop &&
-		[ "$(ask drop)" = "done" ] && begins && plays 500 && profile stop -o "$dir/q" &&
-		in_use_agrees "$(written)" && rm "$dir"/q.* && plays 100 && [ "$(ask drop)" = "done" ] && same_bytes
+		obeys drop && begins && plays 500 && profile stop -o "$dir/q" &&
+		in_use_agrees "$(written)" && rm "$dir"/q.* && plays 100 && obeys drop && same_bytes
 }
 
 # running WHAT COMMAND...: a process that runs already.
@@ -101,7 +86,7 @@ running()
 	start_command "$@"
 	check "$what, running: it works" plays
 	check "$what, running: its code is noted" same_bytes
-	check "$what, running: blocks are freed" test "$(ask drop)" = "done"
+	check "$what, running: blocks are freed" obeys drop
 	check "$what, running: it begins to count" count start
 	check "$what, running: what was in use is not known" \
 		json_is '.data.before_bytes == null and .data.doubtful_blocks == null and .data.slots == 0'
@@ -113,9 +98,9 @@ running()
 	check "$what, running: it stops" count stop
 	check "$what, running: a second stop changes nothing" count_already stop
 	check "$what, running: every byte is as before" same_bytes
-	check "$what, running: the blocks are freed" test "$(ask drop)" = "done"
+	check "$what, running: the blocks are freed" obeys drop
 	start_again "$what"
-	size >"$dir/size"
+	counts_of "$tracee_pid" >"$dir/size"
 	check "$what, running: both, again and again" each_of 12 on_and_off
 	check "$what, running: nothing more is left in it" no_more
 	check "$what, running: the target lives on" end_tracee
@@ -139,7 +124,7 @@ start_again()
 	check "$1, running: the profile ends" profile stop -o "$prefix"
 	check "$1, running: exact at the end" exact "$(written)"
 	check "$1, running: the count ends" counts stop
-	check "$1, running: all is freed" test "$(ask drop)" = "done"
+	check "$1, running: all is freed" obeys drop
 }
 
 # preloaded WHAT LIBRARIES COMMAND...

@@ -19,11 +19,6 @@ random()
 	random=$((seed % ($1 + 1)))
 }
 
-no_tracer()
-{
-	! grep -h '^TracerPid:.*[1-9]' "/proc/$tracee_pid/task/"*/status
-}
-
 # prepare COMMAND: what it does is not done yet.
 prepare()
 {
@@ -45,7 +40,7 @@ killed()
 	sleep "$(printf '0.%03d' "$random")"
 	! kill -KILL $victim 2>/dev/null || nr_killed=$((nr_killed + 1))
 	wait $victim
-	eventually no_tracer && goes_on 10
+	eventually is_untraced && goes_on 10
 }
 
 # killed_well COMMAND: 50 times; as long as it takes when nothing kills it, and a little more.

@@ -10,7 +10,7 @@ need jq
 no_rest_changes()
 {
 	local before after
-	before=$(rest) && [ "$(ask free)" = 'done' ] && after=$(rest) || return
+	before=$(rest) && obeys free && after=$(rest) || return
 	echo "besides the blocks: $before, then $after"
 	[ "$before" = "$after" ] && [ "${before% *}" -lt 100000 ]
 }
@@ -30,7 +30,7 @@ before_heap()
 {
 	local words="$release: before a heap"
 	start_release_tracee aligned 1 1
-	if [ "$(ask touch)" = 'done' ]; then
+	if obeys touch; then
 		check "$words: start" count start
 		check "$words: nothing is uncertain" json_is '.data.doubtful_blocks == 0'
 		check "$words: what was in use is counted to the byte" no_rest_changes
@@ -51,13 +51,13 @@ is_all_counted()
 }
 start_tracee freed-large
 check 'one is given back between two looks: start' exits 0 memdiag count start --pid "$tracee_pid" --json
-check 'one is given back between two looks: it is' test "$(ask wait)" = 'done'
+check 'one is given back between two looks: it is' obeys wait
 check 'one is given back between two looks: what is in use is counted' is_all_counted
 check 'one is given back between two looks: the target lives on' end_tracee
 
 # Where a mapping is not found the number is not said to be exact.
 start_tracee aligned 1 60
-if [ "$(ask hide)" = 'done' ]; then
+if obeys hide; then
 	check 'one is hidden: start' count start
 	check 'one is hidden: uncertain' json_is '.data.doubtful_blocks > 0'
 	check 'one is hidden: and status marks it' \

@@ -49,7 +49,7 @@ starts_by_slots()
 counts_bytes()
 {
 	local before after
-	before=$(($(status .live_bytes) - $(ask sum | sed 's/ .*//'))) && [ "$(ask "$*")" = "done" ] &&
+	before=$(($(status .live_bytes) - $(ask sum | sed 's/ .*//'))) && obeys "$*" &&
 		after=$(($(status .live_bytes) - $(ask sum | sed 's/ .*//'))) || return
 	echo "besides the ledger: $before, then $after"
 	[ "$before" = "$after" ]
@@ -92,7 +92,7 @@ if [ -x "$TRACEES/stepper" ]; then
 	check 'in malloc before: it is' test "$(ask deeper)" = inside
 	check 'in malloc before: start' count start
 	check 'in malloc before: so the number is' json_is '.data.doubtful_blocks == null'
-	check 'in malloc before: it goes on' test "$(ask go)" = 'done'
+	check 'in malloc before: it goes on' obeys go
 	check 'in malloc before: stop' count stop
 	check 'in malloc before: start again' count start
 	check 'in malloc before: none is doubtful' json_is '.data.doubtful_blocks == 0'
@@ -118,19 +118,19 @@ fi
 
 # Each other one has a chunk of malloc's own, which the program did not ask for.
 start_tracee ledger
-check 'threads without a block: they wait' test "$(ask 'wait 20')" = 'done'
+check 'threads without a block: they wait' obeys 'wait 20'
 check 'threads without a block: start' count start
 check 'threads without a block: what was in use is known' json_is \
 	'.data.before_bytes > 0 and .data.doubtful_blocks == 0'
-check 'threads without a block: they end' test "$(ask wake)" = 'done'
+check 'threads without a block: they end' obeys wake
 check 'threads without a block: what was counted is what there is' agrees_with_heap
 check 'threads without a block: the target lives on' end_tracee
 
 # Their cached blocks are freed by malloc when they end, in a thread that never came to the agent.
 start_tracee ledger
-check 'threads with a cache: they wait' test "$(ask 'doze 20')" = 'done'
+check 'threads with a cache: they wait' obeys 'doze 20'
 check 'threads with a cache: start' count start
-check 'threads with a cache: they end' test "$(ask wake)" = 'done'
+check 'threads with a cache: they end' obeys wake
 check 'threads with a cache: those after them are counted' does crowd 20
 check 'threads with a cache: what was counted is what there is' agrees_with_heap
 check 'threads with a cache: the target lives on' end_tracee

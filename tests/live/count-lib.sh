@@ -22,16 +22,6 @@ status()
 	memdiag status --pid "$tracee_pid" --json && json ".data | $1"
 }
 
-# same_bytes: whether the code and the tables of all objects but the agent's are what they were at the
-# first call.
-same_bytes()
-{
-	"$top_builddir/tests/unit/inject-hook" "$tracee_pid" text libmemdiag-agent.so >"$dir/now" &&
-		[ -s "$dir/now" ] || return
-	[ -e "$dir/$tracee_pid.text" ] || cp "$dir/now" "$dir/$tracee_pid.text"
-	cmp "$dir/now" "$dir/$tracee_pid.text"
-}
-
 # rest: bytes and blocks that were counted besides the ledger's: what libc and others have, and keep.
 rest()
 {
@@ -44,7 +34,7 @@ rest()
 does()
 {
 	local before after
-	before=$(rest) && [ "$(ask "$*")" = "done" ] && after=$(rest) || return
+	before=$(rest) && obeys "$*" && after=$(rest) || return
 	echo "besides the ledger: $before, then $after"
 	[ "$before" = "$after" ]
 }
@@ -117,7 +107,7 @@ nearly_agrees_with_heap()
 counts_threads()
 {
 	local before after
-	before=$(status .blocks_allocated) && [ "$(ask 'threads 150')" = "done" ] &&
+	before=$(status .blocks_allocated) && obeys 'threads 150' &&
 		after=$(status .blocks_allocated) || return
 	echo "$before blocks, then $after"
 	[ "$after" -ge $((before + 300)) ]

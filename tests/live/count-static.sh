@@ -56,13 +56,6 @@ nr_agents()
 	grep -c 'r-xp.*libmemdiag-agent' "/proc/$tracee_pid/maps"
 }
 
-# room: mappings and descriptors.
-room()
-{
-	wc -l <"/proc/$tracee_pid/maps"
-	find "/proc/$tracee_pid/fd" -type l | wc -l
-}
-
 cycle()
 {
 	exits 0 memdiag count stop --pid "$tracee_pid" && exits 0 memdiag count start --pid "$tracee_pid"
@@ -106,10 +99,10 @@ counts()
 	check "$words: and from then on to the byte" does 'mix 1000'
 	check "$words: more stacks than there are places" does 'stacks 5000'
 	check "$words: and from then on to the byte" does 'crowd 100'
-	room >"$dir/room"
+	counts_of "$tracee_pid" >"$dir/room"
 	check "$words: stopped and started fifty times" each_of 50 cycle
 	check "$words: it has no more mappings and descriptors" sh -c '[ "$1" = "$2" ]' sh \
-		"$(cat "$dir/room")" "$(room)"
+		"$(cat "$dir/room")" "$(counts_of "$tracee_pid")"
 	check "$words: and one agent" test "$(nr_agents)" -eq 1
 	check "$words: counted after that" does 'mix 1000'
 	check "$words: stop" count stop

@@ -191,7 +191,7 @@ check 'a filter: the target lives on' end_tracee
 peaks_and_falls()
 {
 	local most
-	[ "$(ask 'mix 30000')" = "done" ] && most=$(status .live_bytes) && [ "$(ask free)" = "done" ] || return
+	obeys 'mix 30000' && most=$(status .live_bytes) && obeys free || return
 	status '"\(.live_bytes) now, at most \(.peak_bytes)"'
 	echo "before: $most"
 	json_is ".data.live_bytes < $most / 2 and .data.peak_bytes >= $most"
@@ -201,7 +201,7 @@ peaks_and_falls()
 peaks_exactly()
 {
 	local most
-	most=$(($(status .live_bytes) + 10000000)) && [ "$(ask 'small 10000')" = "done" ] || return
+	most=$(($(status .live_bytes) + 10000000)) && obeys 'small 10000' || return
 	status '"\(.live_bytes) now, at most \(.peak_bytes)"'
 	json_is ".data.peak_bytes == $most"
 }
@@ -210,7 +210,7 @@ peaks_exactly()
 peaks_no_more()
 {
 	local most
-	most=$(status .peak_bytes) && [ "$(ask 'hand 100')" = "done" ] || return
+	most=$(status .peak_bytes) && obeys 'hand 100' || return
 	status '"at most \(.peak_bytes)"'
 	echo "before: $most"
 	json_is ".data.peak_bytes < $most + 40000000"
@@ -227,7 +227,7 @@ check 'peak: the target lives on' end_tracee
 
 mapped_is()
 {
-	[ "$(ask "$1")" = "done" ] || return
+	obeys "$1" || return
 	status '"\(.mapped_bytes) mapped, \(.mappings_made) made"'
 	json_is ".data.mapped_bytes == $2"
 }

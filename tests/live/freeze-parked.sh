@@ -33,14 +33,8 @@ for pid in $pids; do
 	check "$(cat "$dir/$pid.name"): stopped by one who is killed" killed_while_still "$pid"
 done
 
-kept()
-{
-	wait_for "$1" "$dir/$1.out" '^kept\|^broken'
-	grep '^broken' "$dir/$1.out"
-	grep -q '^kept' "$dir/$1.out"
-}
 for pid in $pids; do
-	check "$(cat "$dir/$pid.name"): the wait was kept" kept "$pid"
+	check "$(cat "$dir/$pid.name"): the wait was kept" says_kept "$pid"
 	check "$(cat "$dir/$pid.name"): the target lives on" end_tracee "$pid"
 done
 finish

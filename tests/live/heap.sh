@@ -69,14 +69,11 @@ check 'the target is as before' unharmed
 check 'the target with all tables lives on' end_tracee
 
 # ---- memory that a child shares ----
-private()
-{
-	awk '/^Private/ { sum += $2 } END { print sum }' "/proc/$1/smaps_rollup"
-}
+
 start_tracee trimmable 32 fork
-had=$(private "$tracee_pid")
+had=$(private_kib "$tracee_pid")
 check 'a program with a child that shares its memory' exits 0 memdiag heap --pid "$tracee_pid" $budget --json
-check 'shares it as before' test $(($(private "$tracee_pid") - had)) -lt 100
+check 'shares it as before' test $(($(private_kib "$tracee_pid") - had)) -lt 100
 check 'the program with a child that shares its memory lives on' end_tracee
 
 # ---- threads of the kernel's ----
@@ -259,7 +256,7 @@ check 'a core that is not there' exits 1 memdiag heap --core "$dir/nowhere"
 knows_caches()
 {
 	start_tracee ledger
-	[ "$(ask 'throng 100')" = "done" ] && exits 0 memdiag heap --pid "$tracee_pid" --json &&
+	obeys 'throng 100' && exits 0 memdiag heap --pid "$tracee_pid" --json &&
 		json_is '.data.totals.cached_bytes > 0' && end_tracee
 }
 

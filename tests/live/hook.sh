@@ -150,7 +150,7 @@ if [ -x "$TRACEES/stepper" ]; then
 	check 'in a handler: says so' grep -q 'in the middle of what is to change' "$dir/err"
 	unset HOOK_WAIT
 	check 'in a handler: every byte is as it was' same_bytes
-	check 'back from the handler' test "$(ask go)" = "done"
+	check 'back from the handler' obeys go
 	check 'back from the handler: set' hooks '2 0 0' set "$payload" malloc free
 	check 'back from the handler: lifted' hooks '2 0 0' lift
 	check 'the target lives on' end_tracee

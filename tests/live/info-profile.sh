@@ -53,7 +53,7 @@ check 'just begun: the text' info
 check 'just begun: the text has no sample' prints_line '^PROFILE .*, and has no sample yet: it takes one for every 1 B allocated$'
 check 'just begun: what comes next' prints_line "^NEXT     memdiag profile dump -p $tracee_pid\$"
 
-check 'the tracee works' test "$(ask 'play 1 20000 1')" = "done"
+check 'the tracee works' obeys 'play 1 20000 1'
 check 'info --json' info --json
 check 'the stacks are those that hold most, to the byte' is_top
 check 'info by reading' info --json --method=read
@@ -66,7 +66,7 @@ check 'a line for each' test "$(grep -c -E ' < (step|work)$' "$dir/out")" -eq 3
 check 'of several processes' exits 2 memdiag info "$tracee_pid" 4194304 --json
 check 'each has its own' json_is '.data.processes[0].data.profile.stacks | length == 3'
 
-check 'everything is freed' test "$(ask drop)" = "done"
+check 'everything is freed' obeys drop
 check 'freed: info' info --json
 check 'freed: nothing is in use' json_is '.data.profile | .stacks == [] and .in_use_bytes == 0 and .samples > 1000'
 check 'freed: the text' info
@@ -76,7 +76,7 @@ check 'at another rate' profile stop -o "$dir/p"
 check 'a stopped profile: info' info --json
 check 'a stopped profile: nothing is shown that is out of date' json_is '.data.profile == null'
 check 'a rate with few samples' profile start --rate 1M
-check 'the tracee works' test "$(ask 'play 7 4000 1')" = "done"
+check 'the tracee works' obeys 'play 7 4000 1'
 check 'few samples: info' info --json
 json '.data.profile.samples_in_use' >"$dir/few"
 check 'few samples: there are few' test "$(cat "$dir/few")" -lt 10

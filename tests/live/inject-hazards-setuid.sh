@@ -23,7 +23,7 @@ for command in info trim; do
 		memdiag $command --pid "$tracee_pid" --mode=helper --wait 300ms
 	check "setuid() in a loop: after $command it goes on" goes_on 10
 done
-check 'a new thread can call setuid(), too' test "$(ask work)" = 'done'
+check 'a new thread can call setuid(), too' obeys work
 masks >"$dir/masks.after"
 check 'the signal masks are as before' diff "$dir/masks.before" "$dir/masks.after"
 check 'the target lives on' end_tracee
@@ -34,7 +34,7 @@ for function in setuid seteuid setgid; do
 		start_tracee setuid-waits $function
 		check "a thread waiting in $function() is not borrowed for $command" \
 			exits 6 memdiag $command --pid "$tracee_pid" --mode=thread --wait 200ms
-		check "$function() comes to its end after $command" test "$(ask release)" = 'done'
+		check "$function() comes to its end after $command" obeys release
 		check "the target lives on after $command" end_tracee
 	done
 done
@@ -64,7 +64,7 @@ for command in 'info --method=inject' trim; do
 	check "a thread beside setuid(): it does the work of $command itself" \
 		exits 0 memdiag $command --pid "$tracee_pid" --mode=thread
 	check "a thread beside setuid(), after $command: setuid() comes to its end" \
-		test "$(ask release)" = 'done'
+		obeys release
 	check "a thread beside setuid(), after $command: the threads are as before" is_itself
 	check "a thread beside setuid(), after $command: the target lives on" end_tracee
 done

@@ -51,14 +51,8 @@ for command in info 'info --capture=fd2' trim; do
 	done
 done
 
-kept()
-{
-	wait_for "$1" "$dir/$1.out" '^kept\|^broken'
-	grep '^broken' "$dir/$1.out"
-	grep -q '^kept' "$dir/$1.out"
-}
 for pid in $pids; do
-	check "$(cat "$dir/$pid.name"): the wait was kept" kept "$pid"
+	check "$(cat "$dir/$pid.name"): the wait was kept" says_kept "$pid"
 	check "$(cat "$dir/$pid.name"): the target lives on" end_tracee "$pid"
 done
 finish

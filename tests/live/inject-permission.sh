@@ -180,7 +180,8 @@ check 'the own process lives on' end_tracee "$own"
 # This one never waits for its child.
 start_tracee parked read 1
 wait_for "$tracee_pid" "$dir/$tracee_pid.out" '^kept'
-zombie=$(tr -d ' ' <"/proc/$tracee_pid/task/$tracee_pid/children")
+child_of "$tracee_pid"
+zombie=$child
 wait_for "$tracee_pid" "/proc/$zombie/status" '^State:.Z'
 check 'a zombie is no process any more' exits 3 memdiag info --pid "$zombie"
 check 'its parent lives on' end_tracee

@@ -68,7 +68,7 @@ unshare -pfm --mount-proc true 2>/dev/null || {
 copy_program "$dir/root"
 start_command unshare -pfm --mount-proc chroot "$dir/root" /bin/idle 3
 wrapper=$tracee_pid
-inside=$(cat "/proc/$wrapper/task/$wrapper/children")
-answers 'other namespaces and root' "${inside% }"
+child_of "$wrapper"
+answers 'other namespaces and root' "$child"
 check 'other namespaces and root: it lives on' end_tracee "$wrapper"
 finish

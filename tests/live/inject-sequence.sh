@@ -24,12 +24,12 @@ for command in 'info --method=inject' trim; do
 	# It is outside for a moment when it begins again: try once more then.
 	# shellcheck disable=SC2086 # words
 	check "$command: it is not borrowed" soon exits_saying 6 'restartable sequence' \
-		memdiag $command --wait=3s --pid "$tracee_pid"
+		memdiag $command --wait=200ms --pid "$tracee_pid"
 done
 check 'its sequence is begun again' aborts_more
 if command -v python3 >/dev/null; then
 	check 'it is not borrowed where the kernel does not show its sequence' soon exits_saying 6 'restartable sequence' \
-		as_before_5_13 "$MEMDIAG" info --method=inject --wait=3s --pid "$tracee_pid"
+		as_before_5_13 "$MEMDIAG" info --method=inject --wait=200ms --pid "$tracee_pid"
 	check 'its sequence is begun again then' aborts_more
 	check 'it lives on' end_tracee
 	start_tracee spin

@@ -23,15 +23,7 @@ fi
 # same_blocks FILE: with a sample for every byte, each site has as many blocks in use as the program says.
 same_blocks()
 {
-	local name blocks
-	accounts >"$dir/accounts" || return
-	while read -r name _ _ _ blocks _; do
-		[ "$(value "$1" in-use "${name#site_}" objects)" = "$blocks" ] || {
-			echo "$name: $blocks"
-			values "$1" in-use objects
-			return 1
-		}
-	done <"$dir/accounts"
+	accounts >"$dir/accounts" && has_column "$1" in-use "$dir/accounts" 5 -o
 }
 
 # The same bytes, but for the rounding up to classes of sizes: never fewer, and at most a quarter and 16 bytes more.
@@ -51,8 +43,8 @@ near_bytes()
 check 'status: enabled, and not active' json_is '.data.jemalloc.enabled and (.data.is_profiling | not)'
 check 'stop before it began changes nothing' profile stop -o "$prefix"
 check 'and says so' json_is '.data.was_so_already and .data.file == null'
-check 'what was before is not in it' test "$(ask 'play 1 20000 1')" = "done"
-check 'it is forgotten' test "$(ask drop)" = "done"
+check 'what was before is not in it' obeys 'play 1 20000 1'
+check 'it is forgotten' obeys drop
 remember
 check 'it begins' profile start
 check 'at the rate that it was started with' json_is '.data.jemalloc.period_bytes == 1 and
@@ -60,7 +52,7 @@ check 'at the rate that it was started with' json_is '.data.jemalloc.period_byte
 check 'nothing was loaded' unharmed
 check 'a second start changes nothing' profile start
 check 'and says that, too' json_is .data.was_so_already
-check 'the tracee works' test "$(ask 'play 1 20000 1')" = "done"
+check 'the tracee works' obeys 'play 1 20000 1'
 check 'status' profile status
 check 'status knows of it' json_is .data.is_profiling
 check 'a dump is written' profile dump -o "$prefix"
@@ -69,7 +61,7 @@ check 'its name has the PID, its kind and the time' \
 	expr "$first" : "$prefix\\.$tracee_pid\\.0\\.m0\\.20[0-9]*T[0-9]*\\.heap\$"
 check 'the blocks of each site' same_blocks "$first"
 check 'the bytes of each site' near_bytes "$first"
-check 'it goes on' test "$(ask 'play 2 20000 1')" = "done"
+check 'it goes on' obeys 'play 2 20000 1'
 check 'it ends' profile stop -o "$prefix"
 last=$(written)
 check 'its last file' expr "$last" : "$prefix\\.$tracee_pid\\.1\\.f0\\.20[0-9]*T[0-9]*\\.heap\$"
@@ -126,17 +118,12 @@ start_and_stop()
 {
 	profile start && profile stop -o "$dir/q" && rm "$dir"/q.*
 }
-size()
-{
-	wc -l <"/proc/$tracee_pid/maps"
-	find "/proc/$tracee_pid/fd" "/proc/$tracee_pid/task" -maxdepth 1 | wc -l
-}
 start_and_stop
-size >"$dir/size"
+counts_of "$tracee_pid" >"$dir/size"
 check '50 times' each_of 50 start_and_stop
 same_size()
 {
-	size | diff "$dir/size" -
+	counts_of "$tracee_pid" | diff "$dir/size" -
 }
 check 'nothing is left of it' same_size
 check 'the target lives on' end_tracee
@@ -171,7 +158,7 @@ if unshare -m true 2>/dev/null && [ -d /proc/self/fd ]; then
 	start_command env MALLOC_CONF=prof:true,prof_active:false LD_PRELOAD="$library" \
 		unshare -m sh -c "mount -t tmpfs -o ro none '$dir/empty' && cd '$dir/empty' && exec '$TRACEES/sites' 1"
 	check 'another mount namespace: it begins' profile start --rate 1
-	check 'another mount namespace: it works' test "$(ask 'play 1 2000 1')" = "done"
+	check 'another mount namespace: it works' obeys 'play 1 2000 1'
 	check 'another mount namespace: it ends' profile stop -o "$prefix"
 	check 'another mount namespace: the file is here' same_blocks "$(written)"
 	check 'the target lives on' end_tracee

@@ -40,7 +40,7 @@ has_events()
 killed()
 {
 	local written
-	start_command "$truth" && told 'busy 3' && begins_log && until_log '.data.log.events > 0' &&
+	start_command "$truth" && obeys 'busy 3' && begins_log && until_log '.data.log.events > 0' &&
 		written=$(json .data.log.events) || return
 	moment
 	case $1 in
@@ -68,7 +68,7 @@ check 'the writer is killed' each_of 67 killed writer
 check 'both are killed' each_of 67 killed both
 echo "# killed $nr_killed times; each file has $least events or more"
 start_command "$truth"
-check 'a busy program' told 'busy 5'
+check 'a busy program' obeys 'busy 5'
 check 'its mode is changed' each_of 25 change_mode
 check 'the target lives on' end_tracee
 finish

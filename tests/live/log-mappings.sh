@@ -110,10 +110,10 @@ for threads in 1 4; do
 	fi
 	rm -rf "$log"
 	start_command "$mapper" $threads
-	check "$name: what was mapped before" test "$(ask 'play 1 2000')" = "done"
+	check "$name: what was mapped before" obeys 'play 1 2000'
 	check "$name: a log begins" begins_log
-	check "$name: what was mapped before goes" told drop
-	check "$name: the account begins anew" told anew
+	check "$name: what was mapped before goes" obeys drop
+	check "$name: the account begins anew" obeys anew
 	moments "$name"
 	check "$name: the record ends" record stop -o "$dir/p"
 	check "$name: no event is missing" whole
@@ -132,7 +132,7 @@ for threads in 1 4; do
 	rm -rf "$log"
 	start_command "$MEMDIAG" run --record=log-fast --json -o "$log" -- "$mapper" $threads
 	moments "$name"
-	check "$name: it drops all" told drop
+	check "$name: it drops all" obeys drop
 	check "$name: it maps again" plays 5 2000
 	most=$(ask most)
 	check "$name: it ends" end_tracee

@@ -66,7 +66,7 @@ begins_inside()
 churn_until()
 {
 	until log_is "$1" >"$dir/is"; do
-		told 'churn 1000000 2' || return
+		obeys 'churn 1000000 2' || return
 	done
 }
 
@@ -151,7 +151,7 @@ remount rw
 check 'a log begins' begins_inside log-fast
 start_watching
 check 'the disk is full' churn_until '.data.log.error == 28 and .data.log.files == 2'
-check 'the program works on' told 'churn 100000 2'
+check 'the program works on' obeys 'churn 100000 2'
 check 'what is lost is counted' until_log '.data.log.lost > 0'
 check 'what was written stays' test "$(names | wc -l)" = 2
 check 'people read of it' memdiag record status --pid "$tracee_pid"
@@ -181,7 +181,7 @@ check 'a log begins again' begins_inside log-record
 check 'it has events' churn_until '.data.log.events > 0'
 check 'its directory is removed' inside rm -r "$logs"
 check 'and made again' churn_until '.data.log.files == 2 and .data.log.error == 0'
-check 'the program works' told 'churn 100000 2'
+check 'the program works' obeys 'churn 100000 2'
 check 'the log ends' record stop
 check 'what is missing is counted' all_counted
 keep_sum

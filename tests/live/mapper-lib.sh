@@ -15,23 +15,19 @@ account()
 # plays SEED N: the tracee does so, and the account is taken.
 plays()
 {
-	[ "$(ask "play $1 $2")" = "done" ] && account
+	obeys "play $1 $2" && account
 }
 
-# has_column FILE VALUE NUMBER [-o]: whether the sites of FILE have the VALUE (blocks with -o) that is in column NUMBER
-# of the account, and nothing else has any.
-has_column()
+# has_mappings FILE VALUE NUMBER [-o]: has_column of the account, and nothing but the sites has any.
+has_mappings()
 {
-	awk -v n="$3" '$n > 0 { print $1, $n }' "$dir/account" | sort >"$dir/want"
-	values "$1" "$2" ${4:+"$4"} | awk '$2 > 0' | sort >"$dir/got"
-	diff "$dir/want" "$dir/got" || return
-	[ "$(awk '{ n += $2 } END { print n + 0 }' "$dir/want")" = \
-		"$("$MEMDIAG" report --format=json -q --value="$2" ${4:+--objects} "$1" | jq .data.total)" ]
+	has_column "$1" "$2" "$dir/account" "$3" ${4:+"$4"} &&
+		[ "$(awk '{ n += $2 } END { print n + 0 }' "$dir/want")" = "$(jq .data.total "$dir/values")" ]
 }
 
 # is_account FILE: whether all numbers of mappings in FILE are the account's.
 is_account()
 {
-	has_column "$1" mapped-allocated 2 && has_column "$1" mapped-allocated 3 -o &&
-		has_column "$1" mapped 4 && has_column "$1" mapped 5 -o
+	has_mappings "$1" mapped-allocated 2 && has_mappings "$1" mapped-allocated 3 -o &&
+		has_mappings "$1" mapped 4 && has_mappings "$1" mapped 5 -o
 }

@@ -35,7 +35,7 @@ runs()
 prefix="profile-prefix=$dir/run/p"
 
 start_command env MEMDIAG_AGENT="profile;rate=1;$prefix" LD_PRELOAD="$agent" "$TRACEES/sites" 3
-check 'it works' test "$(ask 'play 7 20000 1')" = "done"
+check 'it works' obeys 'play 7 20000 1'
 check 'status knows' profile status
 check 'that it is profiled' json_is .data.is_profiling
 check 'and that nothing counts' exits 0 memdiag status --pid "$tracee_pid" --json
@@ -240,12 +240,12 @@ rm -f "$dir"/run/*
 start_command env MEMDIAG_AGENT="profile;rate=1;profile-interval=50000;$prefix" LD_PRELOAD="$agent" "$TRACEES/sites" 2
 anew()
 {
-	[ "$(ask 'play 1 300 1')" = "done" ] && profile stop -o "$dir/run/q" && [ -s "$(written)" ] && profile start --rate 1
+	obeys 'play 1 300 1' && profile stop -o "$dir/run/q" && [ -s "$(written)" ] && profile start --rate 1
 }
 check 'begun anew: it works all the time' each_of 20 anew
 check 'begun anew: files of the first were written' sh -c "ls '$dir'/run/p.*.i0.*.heap"
 accounts >"$dir/before"
-check 'begun anew: it works' test "$(ask 'play 2 300 1')" = "done"
+check 'begun anew: it works' obeys 'play 2 300 1'
 check 'begun anew: it ends' profile stop -o "$dir/run/q"
 check 'begun anew: with something in it' test -n "$(values "$(written)" allocated)"
 check 'begun anew: the target lives on' end_tracee
@@ -277,7 +277,7 @@ all_at_once()
 }
 works()
 {
-	[ "$(ask 'play 1 3000 1')" = "done" ]
+	obeys 'play 1 3000 1'
 }
 # numbers: those of the files, one a line.
 numbers()

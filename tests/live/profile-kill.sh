@@ -11,7 +11,7 @@ step=$((100 / $(some 100)))
 
 is_well()
 {
-	[ "$(ask 'play 1 200 1')" = "done" ]
+	obeys 'play 1 200 1'
 }
 
 # is_well_and_goes_on: the same, and it is profiled again.

@@ -14,11 +14,12 @@ written()
 	json .data.file
 }
 
-# values FILE VALUE: lines "site_N BYTES" of FILE, by VALUE (in-use, allocated); "-o" for blocks.
+# values FILE VALUE [-o]: lines "site_N BYTES" of FILE, by VALUE (in-use, allocated); "-o" for blocks.  The report is in
+# $dir/values.
 values()
 {
-	"$MEMDIAG" report --format=json --value="$2" ${3:+--objects} --lines=0 "$1" |
-		jq -r '.data.rows[] | select(.name | startswith("site_")) | "\(.name) \(.flat)"'
+	"$MEMDIAG" report --format=json --value="$2" ${3:+--objects} --lines=0 "$1" >"$dir/values" &&
+		jq -r '.data.rows[] | select(.name | startswith("site_")) | "\(.name) \(.flat)"' "$dir/values"
 }
 
 # value FILE VALUE SITE [objects]: one of these, 0 if it is not there.
@@ -42,22 +43,20 @@ exact()
 	accounts >"$dir/accounts" && agrees "$1"
 }
 
+# has_column FILE VALUE ACCOUNT NUMBER [-o]: whether the sites of FILE have the VALUE (blocks with -o) that is in column
+# NUMBER of ACCOUNT, and no other site has any.
+has_column()
+{
+	awk -v n="$4" '$n > 0 { print $1, $n }' "$3" | sort >"$dir/want"
+	values "$1" "$2" ${5:+"$5"} | awk '$2 > 0' | sort >"$dir/got"
+	diff "$dir/want" "$dir/got"
+}
+
 # agrees FILE: whether its numbers are those in $dir/accounts.
 agrees()
 {
-	local name bytes blocks live_bytes live_blocks
-	while read -r name bytes blocks live_bytes live_blocks _; do
-		name=${name#site_}
-		[ "$(value "$1" allocated "$name")" = "$bytes" ] &&
-			[ "$(value "$1" allocated "$name" objects)" = "$blocks" ] &&
-			[ "$(value "$1" in-use "$name")" = "$live_bytes" ] &&
-			[ "$(value "$1" in-use "$name" objects)" = "$live_blocks" ] || {
-			echo "site_$name: $bytes $blocks $live_bytes $live_blocks"
-			values "$1" allocated
-			values "$1" in-use
-			return 1
-		}
-	done <"$dir/accounts"
+	has_column "$1" allocated "$dir/accounts" 2 && has_column "$1" allocated "$dir/accounts" 3 -o &&
+		has_column "$1" in-use "$dir/accounts" 4 && has_column "$1" in-use "$dir/accounts" 5 -o
 }
 
 # whole FILE: whether each stack that allocates in a site leads there from a thread's first function, which has a name

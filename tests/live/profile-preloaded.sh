@@ -19,17 +19,17 @@ profiled()
 	check "$name: nothing was hooked" json_is '.data.entries == null and .data.was_so_already == false'
 	check "$name: a second start changes nothing" profile start
 	check "$name: and says so" json_is .data.was_so_already
-	check "$name: the tracee works" test "$(ask 'play 1 20000 1')" = "done"
+	check "$name: the tracee works" obeys 'play 1 20000 1'
 	check "$name: a dump is written" profile dump -o "$prefix"
 	check "$name: it is exact" exact "$(written)"
-	check "$name: it goes on" test "$(ask 'play 2 20000 1')" = "done"
-	check "$name: blocks are freed" test "$(ask drop)" = "done"
+	check "$name: it goes on" obeys 'play 2 20000 1'
+	check "$name: blocks are freed" obeys drop
 	check "$name: it ends" profile stop -o "$prefix"
 	last=$(written)
 	check "$name: it is exact at the end" exact "$last"
 	check "$name: nothing is in use any more" test -z "$(values "$last" in-use)"
 	check "$name: the stacks are whole" whole "$last"
-	check "$name: what comes later is not noted" test "$(ask 'play 3 2000 1')" = "done"
+	check "$name: what comes later is not noted" obeys 'play 3 2000 1'
 	check "$name: the file can be written again" profile dump -o "$prefix"
 	check "$name: and is the same" test "$(values "$last" allocated)" = "$(values "$(written)" allocated)"
 	check "$name: a second stop changes nothing" profile stop

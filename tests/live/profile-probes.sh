@@ -91,7 +91,7 @@ record()
 
 works()
 {
-	[ "$(ask 'play 1 5000 1')" = "done" ] && [ "$(ask drop)" = "done" ]
+	obeys 'play 1 5000 1' && obeys drop
 }
 
 start_tracee sites 2

@@ -86,7 +86,7 @@ each_python()
 	name=$("$1" -c 'import platform; print("Python", platform.python_version())')
 	start_command "$1" "$top_srcdir/tests/tracees/functions.py" 3
 	check "$name: a profile begins" profile start --rate 1
-	check "$name: it works" test "$(ask "work $(some 400)")" = "done"
+	check "$name: it works" obeys "work $(some 400)"
 	check "$name: it ends" profile stop -o "$dir/p"
 	noted >"$dir/noted"
 	check "$name: all functions are there" test "$(wc -l <"$dir/noted")" -gt 30
@@ -101,7 +101,7 @@ each_python()
 	check "$name: where a function is written" sh -c \
 		"'$MEMDIAG' report --value=allocated --by=line --lines=0 '$(written)' | grep -q 'py_leaf functions.py:'"
 	check "$name: deeper than a stack can be" profile start --rate 1
-	check "$name: deeper than a stack can be: it works" test "$(ask 'deep 5000')" = "done"
+	check "$name: deeper than a stack can be: it works" obeys 'deep 5000'
 	check "$name: deeper than a stack can be: it ends" profile stop -o "$dir/q"
 	check "$name: deeper than a stack can be: the file can be read" memdiag report "$(written)"
 	check "$name: all bytes of code are as they were" same_bytes
@@ -114,7 +114,7 @@ each_python()
 		lives "$tracee_pid" || break
 		sleep 0.05
 	done
-	check "$name: to the end: it works" test "$(ask 'work 20')" = "done"
+	check "$name: to the end: it works" obeys 'work 20'
 	noted >"$dir/noted"
 	check "$name: to the end: the target lives on until then" end_tracee
 	wait $early
@@ -127,7 +127,7 @@ written_by_agent()
 {
 	start_command env MEMDIAG_AGENT="profile;rate=1;profile-prefix=$dir/s" \
 		LD_PRELOAD="$top_builddir/libmemdiag-agent.so" "$1" "$top_srcdir/tests/tracees/functions.py" 2
-	check "$1, preloaded: it works" test "$(ask 'work 50')" = "done"
+	check "$1, preloaded: it works" obeys 'work 50'
 	noted >"$dir/noted"
 	check "$1, preloaded: it lives on" end_tracee
 	check "$1, preloaded: each has allocated what it says" is_right "$(find "$dir" -name "s.$tracee_pid.*.heap")"

@@ -15,10 +15,10 @@ permitted()
 
 start_command "$TRACEES/ranks"
 permitted || skip_all "SCHED_FIFO is not permitted"
-check 'without a profile it goes on' test "$(ask go)" = "done"
+check 'without a profile it goes on' obeys go
 if has_hooks; then
 	check 'a profile begins' profile start --rate 1
-	check 'profiled it goes on' test "$(ask go)" = "done"
+	check 'profiled it goes on' obeys go
 	check 'it is profiled' profile status
 	check 'there are many samples' json_is '.data.noted.samples > 10000'
 	check 'the profile ends' profile stop -o "$dir/p"
@@ -29,7 +29,7 @@ fi
 check 'the target lives on' end_tracee
 
 start_command "$MEMDIAG" run -q --leak-check --profile=1 -o "$dir/p" -- "$TRACEES/ranks"
-check 'run --leak-check: it goes on' test "$(ask go)" = "done"
+check 'run --leak-check: it goes on' obeys go
 kill "$(cat "$dir/$tracee_pid.holder")"
 check 'run --leak-check: it ends with the status for what is in use' exits 23 wait "$tracee_pid"
 finish

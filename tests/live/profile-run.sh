@@ -33,7 +33,7 @@ plays()
 	rm -rf "$dir/run"
 	mkdir "$dir/run"
 	start_command "$MEMDIAG" run -o "$dir/run/p" "$@" -- "$sites" 3 &&
-		[ "$(ask "play 7 20000 $period")" = "done" ] && accounts >"$dir/accounts" && end_tracee || return
+		obeys "play 7 20000 $period" && accounts >"$dir/accounts" && end_tracee || return
 	cp "$dir/$nr_started.err" "$dir/err"
 }
 
@@ -68,8 +68,8 @@ check 'with JSON: nothing else is printed' jq -e '.data.exit_status == 0' "$dir/
 check 'with JSON: the file is named' jq -e --arg file "$(files)" \
 	'.data.profile | .file == $file and .period_bytes == 1 and .samples > 60000 and (.leaks | not)' "$dir/err"
 
-# near: whether the estimates are within 5.5 standard deviations of the tracee's numbers.
-near()
+# is_estimate: whether the estimates are within 5.5 standard deviations of the tracee's numbers.
+is_estimate()
 {
 	local name bytes sigma estimate
 	while read -r name bytes _ _ _ sigma _; do
@@ -80,7 +80,7 @@ near()
 	done <"$dir/accounts"
 }
 check 'a sample for 64K' plays 65536 --profile=64K
-check 'a sample for 64K: as near as chance lets it be' near
+check 'a sample for 64K: as near as chance lets it be' is_estimate
 check 'without a rate' plays 524288 --profile
 check 'without a rate: it is 512K' grep -q '^# period 524288$' "$(files)"
 
@@ -268,8 +268,9 @@ done
 rm -rf "$dir/run"
 mkdir "$dir/run"
 start_command "$MEMDIAG" run --profile=1 -o "$dir/run/p" -- "$sites" 2
-own=$(tr -d " " <"/proc/$tracee_pid/task/$tracee_pid/children")
-check 'while it runs: it works' test "$(ask 'play 1 2000 1')" = "done"
+child_of "$tracee_pid"
+own=$child
+check 'while it runs: it works' obeys 'play 1 2000 1'
 check 'while it runs: a dump' exits 0 memdiag profile dump --pid "$own" -o "$dir/dump" --json
 accounts >"$dir/accounts"
 check 'while it runs: it is exact' agrees "$(json .data.file)"
@@ -281,16 +282,17 @@ check 'while it runs: the target lives on' end_tracee
 check 'while it runs: and is exact at the end' agrees "$(files)"
 
 start_command "$MEMDIAG" run -q --profile=1 -o "$dir/run/q" -- "$sites" 2
-own=$(tr -d " " <"/proc/$tracee_pid/task/$tracee_pid/children")
+child_of "$tracee_pid"
+own=$child
 check 'quietly: nothing counts' exits 0 memdiag status --pid "$own" --json
 check 'quietly: as it says' json_is '.data.is_counting == false'
-check 'quietly: it works' test "$(ask 'play 1 2000 1')" = "done"
+check 'quietly: it works' obeys 'play 1 2000 1'
 check 'quietly: it is stopped by hand' exits 0 memdiag profile stop --pid "$own" -o "$dir/stopped" --json
 accounts >"$dir/accounts"
 check 'quietly: it was exact' agrees "$(json .data.file)"
-check 'quietly: it works on without samples' test "$(ask 'play 2 2000 1')" = "done"
+check 'quietly: it works on without samples' obeys 'play 2 2000 1'
 check 'quietly: and begins again' exits 0 memdiag profile start --rate 1 --pid "$own"
-check 'quietly: it works once more' test "$(ask 'play 3 2000 1')" = "done"
+check 'quietly: it works once more' obeys 'play 3 2000 1'
 check 'quietly: and is stopped again' exits 0 memdiag profile stop --pid "$own" -o "$dir/stopped" --json
 check 'quietly: with something in it' test -n "$(values "$(json .data.file)" allocated)"
 check 'quietly: the target lives on' end_tracee

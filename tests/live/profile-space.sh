@@ -39,7 +39,7 @@ plain=$(size "$tracee_pid")
 if has_hooks; then
 	check 'live: it begins' profile start --rate 1
 	check 'live: it takes few addresses' takes_little "$plain" "$(size "$tracee_pid")"
-	check 'live: it works' test "$(ask 'play 7 20000 1')" = "done"
+	check 'live: it works' obeys 'play 7 20000 1'
 	accounts >"$dir/accounts"
 	check 'live: it ends' profile stop -o "$dir/live"
 	is_exact live "$(written)"
@@ -51,7 +51,7 @@ check 'live: the target lives on' end_tracee
 limited env MEMDIAG_AGENT="profile;rate=1;profile-prefix=$dir/env" LD_PRELOAD="$top_builddir/libmemdiag-agent.so" \
 	"$sites" 2
 check 'environment: it takes few addresses' takes_little "$plain" "$(size "$tracee_pid")"
-check 'environment: it works' test "$(ask 'play 7 20000 1')" = "done"
+check 'environment: it works' obeys 'play 7 20000 1'
 accounts >"$dir/accounts"
 check 'environment: the target lives on' end_tracee
 is_exact environment "$(ls "$dir"/env.*.heap)"
@@ -63,9 +63,10 @@ for how in program 'memdiag as well'; do
 	else
 		limited "$MEMDIAG" run -q --profile=1 -o "$dir/run" -- "$sites" 2
 	fi
-	own=$(tr -d ' ' <"/proc/$tracee_pid/task/$tracee_pid/children")
+	child_of "$tracee_pid"
+	own=$child
 	check "run, limits the $how: it takes few addresses" takes_little "$plain" "$(size "$own")"
-	check "run, limits the $how: it works" test "$(ask 'play 7 20000 1')" = "done"
+	check "run, limits the $how: it works" obeys 'play 7 20000 1'
 	accounts >"$dir/accounts"
 	check "run, limits the $how: the target lives on" end_tracee
 	is_exact "run, limits the $how" "$(ls "$dir"/run.*.heap | tail -n 1)"
@@ -82,9 +83,10 @@ plain=$(data_size "$tracee_pid")
 check 'the target lives on' end_tracee
 for job in profile record; do
 	start_command "$MEMDIAG" run -q --$job -o "$dir/data" -- sh -c 'ulimit -d "$0"; exec "$@"' $limit_kib "$sites" 2
-	own=$(tr -d ' ' <"/proc/$tracee_pid/task/$tracee_pid/children")
+	child_of "$tracee_pid"
+	own=$child
 	check "run --$job, data is limited: it takes little of it" takes_little "$plain" "$(data_size "$own")"
-	check "run --$job, data is limited: it works" test "$(ask 'play 7 20000 1')" = "done"
+	check "run --$job, data is limited: it works" obeys 'play 7 20000 1'
 	check "run --$job, data is limited: the target lives on" end_tracee
 	rm -f "$dir"/data.*.heap
 done

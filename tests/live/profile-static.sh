@@ -13,22 +13,15 @@ x86_64) ;;
 esac
 prefix=$dir/p
 
-# room: mappings and descriptors.
-room()
-{
-	wc -l <"/proc/$tracee_pid/maps"
-	find "/proc/$tracee_pid/fd" -type l | wc -l
-}
-
 cycle()
 {
-	exits 0 memdiag profile start --rate 1 --pid "$tracee_pid" && [ "$(ask 'play 1 100 1')" = "done" ] &&
+	exits 0 memdiag profile start --rate 1 --pid "$tracee_pid" && obeys 'play 1 100 1' &&
 		exits 0 memdiag profile stop -o "$prefix" --pid "$tracee_pid" && rm -f "$prefix".*
 }
 
 works()
 {
-	[ "$(ask 'play 1 200 1')" = "done" ]
+	obeys 'play 1 200 1'
 }
 
 profiles()
@@ -38,16 +31,16 @@ profiles()
 	same_bytes
 	check "$words: it begins" profile start --rate 1
 	check "$words: the agent was loaded" json_is '.data.entries >= 8 and .data.was_so_already == false'
-	check "$words: the tracee works" test "$(ask 'play 1 20000 1')" = "done"
+	check "$words: the tracee works" obeys 'play 1 20000 1'
 	check "$words: it ends" profile stop -o "$prefix"
 	file=$(written)
 	check "$words: exact" exact "$file"
 	check "$words: the stacks are whole" whole "$file"
 	check "$words: all bytes of code are as they were" same_bytes
 	check "$words: begun and ended once more" cycle
-	room >"$dir/room"
+	counts_of "$tracee_pid" >"$dir/room"
 	check "$words: and thirty times" each_of 30 cycle
-	check "$words: it has no more mappings and descriptors" sh -c '[ "$1" = "$2" ]' sh "$(cat "$dir/room")" "$(room)"
+	check "$words: it has no more mappings and descriptors" sh -c '[ "$1" = "$2" ]' sh "$(cat "$dir/room")" "$(counts_of "$tracee_pid")"
 	check "$words: beside the counter" count start
 	check "$words: both" cycle
 	check "$words: the counter goes on" status .live_bytes
@@ -73,7 +66,7 @@ has_threads()
 
 start_tracee ledger-static
 check 'threads: it begins' profile start --rate 1
-check 'threads: three hundred' test "$(ask 'crowd 300')" = "done"
+check 'threads: three hundred' obeys 'crowd 300'
 check 'threads: it ends' profile stop -o "$prefix"
 check 'threads: each by its number' has_threads 300
 check 'threads: the target lives on' end_tracee

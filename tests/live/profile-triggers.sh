@@ -106,7 +106,7 @@ functions_are()
 
 does()
 {
-	test "$(ask "$*")" = "done"
+	obeys "$*"
 }
 
 for way in env run live; do

@@ -13,7 +13,7 @@ one_run()
 {
 	local file name allocated used sigma sigma_used
 	start_tracee sites 2
-	profile start --rate "$2" && [ "$(ask "play $1 20000 $2")" = "done" ] && profile stop -o "$dir/p" || return
+	profile start --rate "$2" && obeys "play $1 20000 $2" && profile stop -o "$dir/p" || return
 	file=$(written)
 	accounts >"$dir/accounts" || return
 	while read -r name allocated _ used _ sigma sigma_used; do

@@ -25,7 +25,7 @@ check 'the agent was loaded, and its hooks are set' json_is '.data.entries > 8 a
 check 'profile start as JSON: the verb, and no file' json_is '.data.verb == "start" and .data.file == null'
 check 'a second profile start changes nothing' profile start
 check 'a second profile start says so' json_is .data.was_so_already
-check 'the tracee allocates while it is profiled' test "$(ask 'play 1 20000 1')" = "done"
+check 'the tracee allocates while it is profiled' obeys 'play 1 20000 1'
 check 'profile status of a process that is profiled' profile status
 check 'profile status has samples and their rate' json_is '.data.is_profiling and .data.noted.period_bytes == 1 and .data.noted.samples > 50000'
 check 'profile dump writes a file' profile dump -o "$prefix"
@@ -33,8 +33,8 @@ first=$(written)
 check 'the file of profile dump has PID, number, kind and time in its name' \
 	expr "$first" : "$prefix\\.$tracee_pid\\.0\\.m0\\.20[0-9]*T[0-9]*\\.heap\$"
 check 'the file of profile dump is exact' exact "$first"
-check 'the tracee allocates after profile dump' test "$(ask 'play 2 20000 1')" = "done"
-check 'all blocks of the profile are freed' test "$(ask drop)" = "done"
+check 'the tracee allocates after profile dump' obeys 'play 2 20000 1'
+check 'all blocks of the profile are freed' obeys drop
 check 'profile stop ends the profile' profile stop -o "$prefix"
 last=$(written)
 check 'profile stop writes the last file' expr "$last" : "$prefix\\.$tracee_pid\\.1\\.f0\\.20[0-9]*T[0-9]*\\.heap\$"
@@ -64,7 +64,7 @@ interrupted()
 	"$MEMDIAG" profile --pid "$tracee_pid" --seconds 1h --rate 1 -o "$prefix" >"$dir/early" 2>&1 &
 	local early=$!
 	is_profiled || return
-	[ "$(ask 'play 3 1000 1')" = "done" ] || return
+	obeys 'play 3 1000 1' || return
 	kill -s "$1" $early
 	wait $early || return
 	grep -q 'ended early' "$dir/early" && same_bytes &&
@@ -85,7 +85,7 @@ ends_meanwhile()
 	env --default-signal "$MEMDIAG" profile --pid "$tracee_pid" --seconds 1h --rate 1 -o "$prefix" >"$dir/early" 2>&1 &
 	local early=$!
 	is_profiled || return
-	[ "$(ask 'play 3 1000 1')" = "done" ] || return
+	obeys 'play 3 1000 1' || return
 	"$@" || return
 	wait $early
 	[ $? -eq 2 ] && memdiag report "$(sed -n 's/^memory profile written: //p' "$dir/early")" &&

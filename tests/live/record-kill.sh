@@ -35,9 +35,9 @@ killed_in_run()
 {
 	rm -rf "$dir/run"
 	mkdir "$dir/run"
-	start_command "$MEMDIAG" run --json --record -o "$dir/run/p" -- "$truth" && told "busy $1" || return
+	start_command "$MEMDIAG" run --json --record -o "$dir/run/p" -- "$truth" && obeys "busy $1" || return
 	moment
-	kill -KILL "$(cat "/proc/$tracee_pid/task/$tracee_pid/children")"
+	child_of "$tracee_pid" && kill -KILL "$child"
 	ends_one "$tracee_pid"
 	kill "$(cat "$dir/$tracee_pid.holder")"
 	consistent "$(ls "$dir"/run/p.*.heap)"
@@ -46,7 +46,7 @@ killed_in_run()
 killed_in_record()
 {
 	local recorder
-	start_command "$truth" && told "busy $1" || return
+	start_command "$truth" && obeys "busy $1" || return
 	rm -f "$dir"/killed.*.heap
 	"$MEMDIAG" record --seconds 1800 -o "$dir/killed" --json --pid "$tracee_pid" >"$dir/out" 2>"$dir/err" &
 	recorder=$!
@@ -122,7 +122,7 @@ if ! has_hooks; then
 fi
 check 'live: the program is killed' each_of 20 killed_in_record 4
 start_command "$truth"
-check 'a busy program' told 'busy 5'
+check 'a busy program' obeys 'busy 5'
 check 'memdiag is killed, mostly while it begins' each_of 20 recorder_killed
 check 'memdiag is killed while it records' each_of 20 recorder_killed recording
 check 'a hundred records leave nothing' leave_nothing

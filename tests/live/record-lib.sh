@@ -16,12 +16,6 @@ record()
 	memdiag record "$@" --wait=300s --timeout=600s --pid "$tracee_pid" --json
 }
 
-# told COMMAND: whether the tracee has done it.
-told()
-{
-	[ "$(ask "$1")" = "done" ]
-}
-
 # moment: sleep for some milliseconds, up to 200: each time others.
 moment()
 {
@@ -78,4 +72,10 @@ adds_up()
 		.allocated.bytes == .freed.bytes + .in_use.bytes and
 		.allocated.blocks == .freed.blocks + .in_use.blocks and
 		([.allocated, .freed, .in_use, .temporary | .bytes, .blocks] | min >= 0)'
+}
+
+# taken: the bytes that the record takes in the tracee.
+taken()
+{
+	"$MEMDIAG" record status -b --pid "$tracee_pid" | sed -n 's/^takes *\([0-9]*\).*/\1/p'
 }

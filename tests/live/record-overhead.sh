@@ -10,12 +10,6 @@
 need jq
 fill=$TRACEES/fill
 
-# taken: the bytes that the record takes in the tracee.
-taken()
-{
-	"$MEMDIAG" record status -b --pid "$tracee_pid" | sed -n 's/^takes *\([0-9]*\).*/\1/p'
-}
-
 # is_about NUMBER NUMBER: the tracee's few other blocks do not matter.
 is_about()
 {
@@ -37,7 +31,7 @@ check 'an unknown kind of set is refused' exits_saying 64 'neither array nor tab
 if has_hooks; then
 	start_command "$fill"
 	check 'without a limit: a record begins' record start
-	check 'without a limit: all blocks are taken' told 'take 600000 100'
+	check 'without a limit: all blocks are taken' obeys 'take 600000 100'
 	check 'without a limit: none is without room' record status
 	check 'without a limit: in JSON' json_is '.data.noted | .no_room.blocks == 0 and .allocated.blocks >= 600000'
 	check 'without a limit: it takes more than 12 MiB' test "$(taken)" -gt $((12 << 20))
@@ -45,7 +39,7 @@ if has_hooks; then
 
 	start_command "$fill"
 	check 'mem-record: it begins' record start --mode mem-record
-	check 'mem-record: large blocks are taken' told 'take 50000 2000'
+	check 'mem-record: large blocks are taken' obeys 'take 50000 2000'
 	check 'mem-record: it takes less than an array, a quarter of them' test "$(taken)" -lt $((8 << 20))
 	check 'mem-record: its state' record status
 	check 'mem-record: all are recorded' is_about "$(json .data.noted.in_use.blocks)" 50000
@@ -56,8 +50,8 @@ if has_hooks; then
 		check "live, $set: a record begins" record start --max-overhead 8M --live-set $set
 		check "live, $set: it takes little" test "$(taken)" -lt $((2 << 20))
 		before=$(taken)
-		check "live, $set: more blocks than it has room for" told 'take 600000 100'
-		check "live, $set: and more stacks" told 'stacks 100000 100 20'
+		check "live, $set: more blocks than it has room for" obeys 'take 600000 100'
+		check "live, $set: and more stacks" obeys 'stacks 100000 100 20'
 		check "live, $set: what it takes is within the limit" test $(($(taken) - before)) -le $((8 << 20))
 		check "live, $set: its state" record status
 		check "live, $set: the rest is counted" all_counted 700000
@@ -66,7 +60,7 @@ if has_hooks; then
 		check "live, $set: where it is said" grep -q '^no room .* blocks not recorded' "$dir/out"
 		check "live, $set: a report warns" exits 0 memdiag record report "$tracee_pid" --json
 		check "live, $set: of how many" json_is 'any(.warnings[]; test("^[0-9]{4,} blocks were not recorded"))'
-		check "live, $set: all is freed" told drop
+		check "live, $set: all is freed" obeys drop
 		check "live, $set: its state then" record status
 		check "live, $set: nothing is in use" json_is '.data.noted | .in_use.blocks < 100 and .freed.blocks > 1000'
 		check "live, $set: what had no room was there before, for all that is known" \
@@ -79,8 +73,8 @@ else
 fi
 
 start_command "$MEMDIAG" run -q --record --max-overhead 8M -o "$dir/run" -- "$fill"
-check 'run: more blocks than it has room for' told 'take 600000 100'
-check 'run: all is freed' told drop
+check 'run: more blocks than it has room for' obeys 'take 600000 100'
+check 'run: all is freed' obeys drop
 check 'run: the program ends' end_tracee
 check 'run: some was recorded' sh -c '"$0" report --format=json --value=allocated --objects --lines=0 "$1".*.heap |
 	jq -e "[.data.rows[].flat] | add | . > 1000 and . < 600000"' "$MEMDIAG" "$dir/run"

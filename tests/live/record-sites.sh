@@ -46,16 +46,10 @@ sums_are()
 		.allocated.bytes >= 100 * $1 and .allocated.bytes < 100 * $1 + 100000 and .no_room.blocks == 0"
 }
 
-# taken: the bytes that the record takes in the tracee.
-taken()
-{
-	"$MEMDIAG" record status -b --pid "$tracee_pid" | sed -n 's/^takes *\([0-9]*\).*/\1/p'
-}
-
 for mode in mem-fast mem-record; do
 	start_tracee fill
 	check "$mode: a record begins" record start --mode $mode
-	check "$mode: $nr stacks" told "stacks $nr 100 20"
+	check "$mode: $nr stacks" obeys "stacks $nr 100 20"
 	check "$mode: its state" record status
 	check "$mode: all are recorded" sums_are "$nr"
 	check "$mode: with their stacks" json_is '.data.noted.no_stack.blocks == 0'
@@ -63,13 +57,13 @@ for mode in mem-fast mem-record; do
 	check "$mode: each has its row" each_has_a_row "$(written)"
 	say_took "$mode: report of $nr stacks"
 	check "$mode: the report takes less than 1 GiB" took_less_than 1024
-	check "$mode: all are freed" told drop
+	check "$mode: all are freed" obeys drop
 	check "$mode: its state then" record status
 	check "$mode: nothing is in use" json_is '.data.noted | .in_use.blocks < 100 and .freed.blocks >= '"$nr"
 	rm -f "$dir"/sites.*
 	[ $mode = mem-fast ] || [ "$nr" -lt 1000000 ] || {
 		# Of 2^21 paths one in two is new.
-		check "$mode: more stacks than there is room for" told 'stacks 400000 100 21'
+		check "$mode: more stacks than there is room for" obeys 'stacks 400000 100 21'
 		check "$mode: its state with them" record status
 		check "$mode: all blocks are recorded" sums_are 1400000
 		check "$mode: those without a stack are counted" json_is '.data.noted.no_stack.blocks > 100000'
@@ -83,7 +77,7 @@ done
 
 start_tracee fill
 check 'log-fast: a log begins' begins_log
-check "log-fast: $nr stacks" told "stacks $nr 100 20"
+check "log-fast: $nr stacks" obeys "stacks $nr 100 20"
 check 'log-fast: the record ends' record stop
 check 'log-fast: all are in the log' log_is_whole
 check 'log-fast: each has its row' each_has_a_row "$dir/logs"
@@ -94,7 +88,7 @@ check 'log-fast: the target lives on' end_tracee
 start_tracee fill
 check 'within 64 MiB: a record begins' record start --max-overhead 64M
 before=$(taken)
-check "within 64 MiB: $nr stacks" told "stacks $nr 100 20"
+check "within 64 MiB: $nr stacks" obeys "stacks $nr 100 20"
 echo "# within 64 MiB: it takes $(taken) bytes, $before at its begin"
 check 'within 64 MiB: it is' test "$(taken)" -le $((before + (64 << 20)))
 check 'within 64 MiB: its state' record status

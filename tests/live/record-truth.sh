@@ -21,13 +21,13 @@ stopped()
 # begun [COMMAND]: a tracee that does COMMAND, and whose record begins when it has.
 begun()
 {
-	start_command "$truth" && { [ -z "${1-}" ] || told "$1"; } && told reset && record start $how
+	start_command "$truth" && { [ -z "${1-}" ] || obeys "$1"; } && obeys reset && record start $how
 }
 
 # live_matches SEED THREADS: a record of a tracee that ran already.
 live_matches()
 {
-	begun "play $1 3000 3" && told "play $1 20000 $2" && told top && told "save $dir/account" &&
+	begun "play $1 3000 3" && obeys "play $1 20000 $2" && obeys top && obeys "save $dir/account" &&
 		stopped live && is_exact "$(written)" "$dir/account" && adds_up &&
 		json_is '.data.noted | .calls_lost == 0 and .frees_lost == 0' &&
 		[ "$(json .data.noted.earlier_freed.blocks)" = "$(sed -n 's/^before .* //p' "$dir/account")" ] &&
@@ -37,7 +37,7 @@ live_matches()
 # peak_matches SEED: of one thread the peak is exact, without a block that makes it clear.
 peak_matches()
 {
-	begun && told "play $1 20000 0" && told "save $dir/account" && stopped peak &&
+	begun && obeys "play $1 20000 0" && obeys "save $dir/account" && stopped peak &&
 		is_exact "$(written)" "$dir/account" && rm -f "$(written)" && end_tracee
 }
 
@@ -58,13 +58,13 @@ starts()
 # run_matches SEED THREADS: a record from the first call on.
 run_matches()
 {
-	starts && told "play $1 20000 $2" && told top && told "play $(($1 + 7)) 5000 $2" && told "save $dir/account" &&
+	starts && obeys "play $1 20000 $2" && obeys top && obeys "play $(($1 + 7)) 5000 $2" && obeys "save $dir/account" &&
 		end_tracee && is_exact "$(of_run)" "$dir/account"
 }
 
 run_peak_matches()
 {
-	starts && told "play $1 20000 0" && told "save $dir/account" && end_tracee && is_exact "$(of_run)" "$dir/account"
+	starts && obeys "play $1 20000 0" && obeys "save $dir/account" && end_tracee && is_exact "$(of_run)" "$dir/account"
 }
 
 # env_matches SEED: the program gets its settings from the environment.
@@ -73,7 +73,7 @@ env_matches()
 	rm -f "$dir"/env.*.heap
 	start_command env MEMDIAG_AGENT="profile;record;live-set=$set;profile-prefix=$dir/env" \
 		LD_PRELOAD="$top_builddir/libmemdiag-agent.so" "$truth" &&
-		told "play $1 10000 2" && told top && told "save $dir/account" && end_tracee &&
+		obeys "play $1 10000 2" && obeys top && obeys "save $dir/account" && end_tracee &&
 		is_exact "$(ls "$dir"/env.*.heap)" "$dir/account"
 }
 
@@ -116,8 +116,8 @@ how=
 child_matches()
 {
 	local child
-	starts --follow-children && told "play $1 5000 2" && child=$(ask "fork $1 8000 $dir/account.child") &&
-		[ "$child" -gt 0 ] && told "play $1 5000 2" && told top && told "save $dir/account" && end_tracee || return
+	starts --follow-children && obeys "play $1 5000 2" && child=$(ask "fork $1 8000 $dir/account.child") &&
+		[ "$child" -gt 0 ] && obeys "play $1 5000 2" && obeys top && obeys "save $dir/account" && end_tracee || return
 	is_exact "$(ls "$dir/run/p.$child".*.heap)" "$dir/account.child" && rm "$dir/run/p.$child".*.heap &&
 		is_exact "$(of_run)" "$dir/account"
 }
@@ -126,8 +126,8 @@ child_matches()
 silent_child()
 {
 	local child
-	starts && told "play $1 5000 2" && child=$(ask "fork $1 8000 $dir/account.child") && [ "$child" -gt 0 ] &&
-		told "play $1 5000 2" && told top && told "save $dir/account" && end_tracee &&
+	starts && obeys "play $1 5000 2" && child=$(ask "fork $1 8000 $dir/account.child") && [ "$child" -gt 0 ] &&
+		obeys "play $1 5000 2" && obeys top && obeys "save $dir/account" && end_tracee &&
 		is_exact "$(of_run)" "$dir/account"
 }
 
@@ -142,19 +142,19 @@ how=
 
 many_threads()
 {
-	starts && told "play 3 300 200" && told "crowd 4 100 300" && told "play 5 300 120" && told top &&
-		told "save $dir/account" && end_tracee && is_exact "$(of_run)" "$dir/account"
+	starts && obeys "play 3 300 200" && obeys "crowd 4 100 300" && obeys "play 5 300 120" && obeys top &&
+		obeys "save $dir/account" && end_tracee && is_exact "$(of_run)" "$dir/account"
 }
 
 many_stacks()
 {
-	starts && told "deep 5000" && told "play 6 3000 0" && told "save $dir/account" && end_tracee &&
+	starts && obeys "deep 5000" && obeys "play 6 3000 0" && obeys "save $dir/account" && end_tracee &&
 		is_exact "$(of_run)" "$dir/account"
 }
 
 many_stacks_of_threads()
 {
-	begun && told "deep 3000" && told "play 6 3000 4" && told "deep 700" && told top && told "save $dir/account" &&
+	begun && obeys "deep 3000" && obeys "play 6 3000 4" && obeys "deep 700" && obeys top && obeys "save $dir/account" &&
 		stopped many && is_exact "$(written)" "$dir/account" && end_tracee
 }
 
@@ -174,7 +174,7 @@ besides_sites()
 	start_command sh -c 'ulimit -v "$0"; exec "$@"' "$1" env \
 		MEMDIAG_AGENT="profile;record;profile-prefix=$dir/limited" \
 		LD_PRELOAD="$top_builddir/libmemdiag-agent.so" "$truth" &&
-		told "deep $2" && told "play 8 5000 3" && told "play 9 5000 0" && told "save $dir/account" &&
+		obeys "deep $2" && obeys "play 8 5000 3" && obeys "play 9 5000 0" && obeys "save $dir/account" &&
 		end_tracee || return
 	file=$(ls "$dir"/limited.*.heap)
 	awk 'NR == FNR { for (i = 2; i <= 5; i++) sum[i] += $i; next }
@@ -198,9 +198,9 @@ full_table()
 # A block of more than 4 GiB, of which no page is touched.
 huge_block()
 {
-	begun && told "play 5 1000 0" && told "huge 5368709120" && told "play 6 1000 2" && told "save $dir/account" &&
+	begun && obeys "play 5 1000 0" && obeys "huge 5368709120" && obeys "play 6 1000 2" && obeys "save $dir/account" &&
 		record dump -o "$dir/huge" && is_exact "$(written)" "$dir/account" without-peak &&
-		told drop && told "save $dir/account" && stopped huge &&
+		obeys drop && obeys "save $dir/account" && stopped huge &&
 		is_exact "$(written)" "$dir/account" without-peak && json_is '.data.noted.in_use.bytes < 4096' && end_tracee
 }
 
@@ -218,7 +218,7 @@ can_be_huge()
 # thread frees that.
 same_address()
 {
-	starts && told 'swap 1000' && told "save $dir/account" && grep -q '^site_13 [1-9][0-9]* 2000 0 0 0 0 ' "$dir/account" &&
+	starts && obeys 'swap 1000' && obeys "save $dir/account" && grep -q '^site_13 [1-9][0-9]* 2000 0 0 0 0 ' "$dir/account" &&
 		end_tracee && is_exact "$(of_run)" "$dir/account" without-peak
 }
 

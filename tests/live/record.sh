@@ -29,7 +29,7 @@ for threads in 1 4; do
 	start_command "$sites" $threads
 	check "nothing was recorded, $threads threads" record status
 	check 'record status before a record says that nothing is recorded' json_is '.data.noted == null and (.data.is_recording | not)'
-	check 'blocks are allocated before the record begins' test "$(ask 'play 1 1000 1')" = "done"
+	check 'blocks are allocated before the record begins' obeys 'play 1 1000 1'
 	accounts >"$dir/before"
 	check 'record start begins a record' record start
 	check 'record start of a process that is recorded changes nothing' record start
@@ -40,14 +40,14 @@ for threads in 1 4; do
 	check 'profile status of a process that is recorded has no profile' json_is '.data.noted == null and (.data.is_profiling | not)'
 	check 'profile start of a process that is recorded: refused' exits_saying 1 'is being recorded' memdiag profile start --pid "$tracee_pid"
 	check 'profile stop of a process that is recorded: refused' exits_saying 1 'is being recorded' memdiag profile stop --pid "$tracee_pid"
-	check 'all blocks from before the record are freed' test "$(ask drop)" = "done"
+	check 'all blocks from before the record are freed' obeys drop
 	check 'record status after blocks from before were freed' record status
 	cp "$dir/before" "$dir/accounts"
 	# Only the usable bytes of earlier blocks are known.
 	check 'record status counts blocks from before that were freed' test "$(sums earlier_freed | cut -d' ' -f2)" = "$(accounted 4 5 | cut -d' ' -f2)"
 	check 'record status has the bytes of blocks from before that were freed' test "$(sums earlier_freed | cut -d' ' -f1)" -ge "$(accounted 4 5 | cut -d' ' -f1)"
 	check 'record status has no other block' json_is '.data.noted.allocated.blocks == 0 and .data.noted.freed.blocks == 0'
-	check 'the tracee allocates while it is recorded' test "$(ask 'play 7 20000 1')" = "done"
+	check 'the tracee allocates while it is recorded' obeys 'play 7 20000 1'
 	accounts | awk 'NR == FNR { b[$1] = $2; n[$1] = $3; next }
 		{ printf "%s %.0f %.0f %.0f %.0f\n", $1, $2 - b[$1], $3 - n[$1], $4, $5 }' "$dir/before" - >"$dir/accounts"
 	check 'record dump writes a file meanwhile' record dump -o "$dir/dump"
@@ -64,7 +64,7 @@ for threads in 1 4; do
 	check 'record status after record dump' record status
 	check 'record status after record dump: it is recorded' json_is .data.is_recording
 	check 'profile dump of a record: refused' exits_saying 5 'is a record' memdiag profile dump --pid "$tracee_pid"
-	check 'all blocks of the record are freed' test "$(ask drop)" = "done"
+	check 'all blocks of the record are freed' obeys drop
 	accounts | awk 'NR == FNR { b[$1] = $2; n[$1] = $3; next }
 		{ printf "%s %.0f %.0f %.0f %.0f\n", $1, $2 - b[$1], $3 - n[$1], $4, $5 }' "$dir/before" - >"$dir/accounts"
 	check 'record stop ends the record' record stop -o "$dir/last"
@@ -78,11 +78,11 @@ for threads in 1 4; do
 	check 'profile start after a record' profile start --rate 1
 	check 'record status of a process that is profiled' exits 0 memdiag record status --pid "$tracee_pid"
 	check 'record status of a process that is profiled says so' grep -q 'is being profiled' "$dir/out"
-	check 'the tracee allocates while it is profiled' test "$(ask 'play 3 1000 1')" = "done"
+	check 'the tracee allocates while it is profiled' obeys 'play 3 1000 1'
 	check 'profile stop after a record' profile stop -o "$dir/profile"
 	check 'record start after a profile' record start
 	accounts >"$dir/before"
-	check 'the tracee allocates in the second record' test "$(ask 'play 9 3000 1')" = "done"
+	check 'the tracee allocates in the second record' obeys 'play 9 3000 1'
 	accounts | awk 'NR == FNR { b[$1] = $2; n[$1] = $3; next }
 		{ printf "%s %.0f %.0f\n", $1, $2 - b[$1], $3 - n[$1] }' "$dir/before" - >"$dir/accounts"
 	check 'record stop into a file whose name is no UTF-8' record stop -o "$dir/$(printf 'again\377')"
@@ -94,7 +94,7 @@ done
 # played COMMAND...: run the tracee as COMMAND says, with some work; what is said on stderr is in $dir/err.
 played()
 {
-	start_command "$@" && [ "$(ask 'play 5 5000 1')" = "done" ] && accounts >"$dir/accounts" &&
+	start_command "$@" && obeys 'play 5 5000 1' && accounts >"$dir/accounts" &&
 		[ "$(accounted 2 3 | cut -d' ' -f2)" -ge 5000 ] && end_tracee || return
 	cp "$dir/$nr_started.err" "$dir/err"
 }
@@ -164,7 +164,7 @@ if ${CC:-cc} -O0 -o "$dir/strict" "$dir/strict.c" && ${CC:-cc} -O0 -o "$dir/lock
 	if has_hooks && [ "$rss" ]; then
 		for round in 1 2; do
 			check "a locked process, $round: a record begins" record start
-			check "a locked process, $round: it works" test "$(ask go)" = "done"
+			check "a locked process, $round: it works" obeys go
 			check "a locked process, $round: its blocks are in use" record status
 			check "a locked process, $round: as it says" test "$(sums in_use)" = "100000 1000"
 			check "a locked process, $round: it ends" record stop -o "$dir/locked"
@@ -298,23 +298,22 @@ peak_of()
 	"$MEMDIAG" report --format=json --value=peak --lines=0 "$1" | jq '[.data.rows[].flat] | add'
 }
 
-# near BYTES THREADS: whether that is what so many threads have at most, within 3 %.
-near()
+# near_threads BYTES THREADS: whether that is what so many threads have at most, within 3 %.
+near_threads()
 {
-	echo "$1"
-	[ "$1" -ge $(($2 * 60000 * 97 / 100)) ] && [ "$1" -le $(($2 * 60000 * 103 / 100)) ]
+	near "$1" $(($2 * 60000)) $(($2 * 60000 * 3 / 100))
 }
 
 # near_peak BYTES: the same of 200 threads.
 near_peak()
 {
-	near "$1" 200
+	near_threads "$1" 200
 }
 
 check 'threads in turns: recorded' exits 0 memdiag run --record -q -o "$dir/two" -- "$dir/turns" 2
-check 'what one has freed is not in the peak with what the other has taken' near "$(peak_of "$(ls "$dir"/two.*.heap)")" 1
+check 'what one has freed is not in the peak with what the other has taken' near_threads "$(peak_of "$(ls "$dir"/two.*.heap)")" 1
 check 'threads in turns, and the first again: recorded' exits 0 memdiag run --record -q -o "$dir/three" -- "$dir/turns" 3
-check 'but it is when that is taken again' near "$(peak_of "$(ls "$dir"/three.*.heap)")" 2
+check 'but it is when that is taken again' near_threads "$(peak_of "$(ls "$dir"/three.*.heap)")" 2
 
 check 'many threads that give back: recorded' exits 0 memdiag run --record --json -o "$dir/gives" -- "$dir/many"
 check 'many threads that give back: the peak' near_peak "$(peak_of "$(ls "$dir"/gives.*.heap)")"
@@ -325,7 +324,7 @@ check 'many threads that keep all: it is what it is' near_peak "$(peak_of "$(ls 
 if has_hooks; then
 	start_command "$dir/refused"
 	check 'resizing that fails: a record begins' record start
-	check 'resizing that fails: it does' test "$(ask go)" = "done"
+	check 'resizing that fails: it does' obeys go
 	check 'resizing that fails: its sums' record status
 	check 'resizing that fails: no earlier block was freed' json_is '.data.noted.earlier_freed | .blocks == 0 and .bytes == 0'
 	check 'resizing that fails: the later one is in use' json_is '.data.noted.in_use | .blocks == 1 and .bytes == 500'

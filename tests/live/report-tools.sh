@@ -13,8 +13,8 @@ total()
 	"$MEMDIAG" report "$@" --json -q | jq .data.total
 }
 
-# near A B: within 1 %, or what a tool that prints one digit of a megabyte can know.
-near()
+# is_alike A B: within 1 %, or what a tool that prints one digit of a megabyte can know.
+is_alike()
 {
 	awk -v a="$1" -v b="$2" -v digit="${3:-0}" \
 		'BEGIN { d = a - b; if (d < 0) d = -d; print a, b; exit !(d <= a * 0.01 + digit) }'
@@ -40,7 +40,7 @@ same_totals()
 		ours=$(total "$2" --value "${value%:*}" 2>/dev/null)
 		[ -n "$ours" ] && [ "$ours" != null ] || continue
 		if command -v go >/dev/null; then
-			check "$1: go tool pprof has the same ${value#*:}" near "$ours" "$(go_total "${value#*:}" "$2")"
+			check "$1: go tool pprof has the same ${value#*:}" is_alike "$ours" "$(go_total "${value#*:}" "$2")"
 		else
 			skip "$1: go tool pprof" 'go is not installed'
 		fi
@@ -49,7 +49,7 @@ same_totals()
 		esac
 		for tool in jeprof google-pprof; do
 			if command -v $tool >/dev/null; then
-				check "$1: $tool has the same ${value#*:}" near "$ours" \
+				check "$1: $tool has the same ${value#*:}" is_alike "$ours" \
 					"$(perl_total $tool "--${value#*:}" "$2")"
 			else
 				skip "$1: $tool" "$tool is not installed"
@@ -84,7 +84,7 @@ check 'ours with all of its own lines' exits 0 memdiag report "$data/report_heap
 same_totals 'ours' "$dir/ours.heap"
 written ours "$data/report_heap/ours.heap"
 if command -v jeprof >/dev/null; then
-	check 'of jemalloc: jeprof has the same total' near "$(total "$data/report_heap/jemalloc-5.3.heap")" \
+	check 'of jemalloc: jeprof has the same total' is_alike "$(total "$data/report_heap/jemalloc-5.3.heap")" \
 		"$(perl_total jeprof --inuse_space "$data/report_heap/jemalloc-5.3.heap")"
 fi
 
@@ -120,7 +120,7 @@ if MALLOC_CONF=prof:true,prof_final:true,lg_prof_sample:12,prof_prefix:$dir/je L
 	je=$(echo "$dir"/je.*.heap)
 	check 'functions in a profile of jemalloc are known' knows_functions "$je"
 	if command -v jeprof >/dev/null; then
-		check 'jeprof has the same total' near "$(total "$je")" "$(perl_total jeprof --inuse_space "$je")"
+		check 'jeprof has the same total' is_alike "$(total "$je")" "$(perl_total jeprof --inuse_space "$je")"
 	fi
 	written jemalloc-now "$je"
 else

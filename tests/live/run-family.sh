@@ -58,12 +58,13 @@ run=$!
 started="$started $run"
 exec 7>"$dir/go"
 wait_for $run "$dir/idle.out" '^ready'
-idle=$(cat /proc/$run/task/$run/children)
-idle=$(cat "/proc/${idle% }/task/${idle% }/children")
-check 'status: of a member' exits 0 memdiag status --pid "${idle% }" --json
+child_of "$run"
+child_of "$child"
+idle=$child
+check 'status: of a member' exits 0 memdiag status --pid "$idle" --json
 check 'status: has all of them' json_is '.data.family |
 	.running == 2 and ([.processes[] | select(.is_running) | .program] | sort) == ["idle", "sh"]'
-check 'status: in words' sh -c "'$MEMDIAG' status --pid ${idle% } | grep -q ' runs  *idle$'"
+check 'status: in words' sh -c "'$MEMDIAG' status --pid $idle | grep -q ' runs  *idle$'"
 exec 7>&-
 check 'status: the run ends' wait $run
 

@@ -51,7 +51,7 @@ check 'the writer goes back to its own limit' eventually log_is '.data.log.max_f
 check 'fewer it can have' memdiag record status --files 3 --pid "$tracee_pid"
 check 'and has' eventually log_is '.data.log.max_files == 3'
 check 'the directory is exchanged for a link' exchange
-check 'events come' told 'play 1 20000 3'
+check 'events come' obeys 'play 1 20000 3'
 check 'another file is begun' eventually has_next
 check 'it is where the first one was' test -z "$(ls "$dir/elsewhere")"
 check 'the record ends' memdiag record stop --pid "$tracee_pid"

@@ -45,6 +45,8 @@ agrees()
 	# The client of the question, and the one of the answer, have buffers.
 	[ $((ours - theirs)) -lt 500000 ] && [ $((theirs - ours)) -lt 500000 ]
 }
+# ---- a child that saves, and shares all of the memory: reading must not make copies ----
+
 redis eval 'for i = 1, 20000 do redis.call("set", i, string.rep("x", 1000)) end' 0 >"$dir/redis.said"
 check 'info of a server with data' exits 0 memdiag info --pid $server --json
 check 'allocated is what the server says' agrees .data.jemalloc.allocated_bytes allocator_allocated
@@ -96,12 +98,7 @@ else
 	skip 'under load' 'redis-benchmark is not installed'
 fi
 
-# ---- a child that saves, and shares all of the memory ----
-# private PID: KiB that it does not share; a look must not make copies.
-private()
-{
-	awk '/^Private/ { sum += $2 } END { print sum }' "/proc/$1/smaps_rollup"
-}
+# ---- a child that saves, and shares all of the memory: reading must not make copies ----
 
 redis eval 'for i = 1, 20000 do redis.call("set", i, string.rep("x", 1000)) end' 0 >"$dir/redis.said"
 redis config set rdb-key-save-delay 1000000 >"$dir/redis.said"
@@ -114,9 +111,9 @@ until saver >"$dir/saver"; do
 	kill -0 $server || break
 done
 child=$(cat "$dir/saver")
-private $server >"$dir/private"
-check 'the child shares nearly all' test "$(private "$child")" -lt 4000
-had="$(private $server) $(private "$child")"
+private_kib $server >"$dir/private"
+check 'the child shares nearly all' test "$(private_kib "$child")" -lt 4000
+had="$(private_kib $server) $(private_kib "$child")"
 for pid in $server "$child"; do
 	check 'maps, while a child saves' exits 0 memdiag maps --pid "$pid"
 	check 'heap, while a child saves' exits 5 memdiag heap --pid "$pid"
@@ -124,7 +121,7 @@ done
 # The server's own clock writes to a page now and then, of which it then has a copy.
 not_copied()
 {
-	set -- $had "$(private $server)" "$(private "$child")"
+	set -- $had "$(private_kib $server)" "$(private_kib "$child")"
 	echo "$*"
 	[ $(($3 - $1)) -lt 1000 ] && [ $(($4 - $2)) -lt 1000 ]
 }

@@ -3,12 +3,6 @@
 . "$top_srcdir/tests/live/lib.sh"
 need jq python3
 
-# No walk takes long; a signal would be held back while a thread is stopped.
-patient_stacks()
-{
-	captured timeout -s KILL 900 "$MEMDIAG" stacks --max-stop=300s --timeout=600s "$tracee_pid" "$@"
-}
-
 # functions_of TID: the program's own functions on its stack, the innermost first.
 functions_of()
 {

@@ -3,12 +3,6 @@
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 
-# A signal would be held back while a thread is stopped.
-patient_stacks()
-{
-	captured timeout -s KILL 900 "$MEMDIAG" stacks --max-stop=300s --timeout=600s "$tracee_pid" "$@"
-}
-
 # Whether all stacks are of one program: those of the old one are complete, but for threads that begin; the new one has
 # one thread, which may be in ld.so.
 is_of_one_program()

@@ -233,8 +233,8 @@ if unshare -pfm --mount-proc true 2>/dev/null; then
 	start_command unshare -pfm --mount-proc sh -c \
 		'mount -t tmpfs none "$1" && cp "$2" "$1/nest" && exec "$1/nest" worker 2' sh "$dir/place" "$TRACEES/nest"
 	outside=$tracee_pid
-	inside=$(cat "/proc/$outside/task/$outside/children")
-	inside=${inside% }
+	child_of "$outside"
+	inside=$child
 	rm "$dir/place/nest"
 	# The threads' numbers there begin with 1, without gaps as nothing else runs there but sh's children before.
 	kinds='parked handler altstack no-table made'

@@ -93,8 +93,8 @@ check 'it lives on' end_tracee
 # Numbers are of the namespace of who reads them.
 if [ "$(id -u)" -eq 0 ]; then
 	start_command unshare --pid --fork "$MEMDIAG" run -q "$TRACEES/ledger"
-	inner=$(cat "/proc/$tracee_pid/task/$tracee_pid/children")
-	inner=${inner% }
+	child_of "$tracee_pid"
+	inner=$child
 	check 'in a namespace of its own' exits 0 memdiag status --pid "$inner" --json
 	check 'it has the number that we know' json_is \
 		".data.threads[0] | .tid == $inner and .name == \"ledger\""

@@ -41,9 +41,9 @@ check 'timeline of a file and a process: a usage error' exits_saying 64 'a file 
 check 'timeline of nothing: a usage error' exits_saying 64 'which recording' memdiag timeline --peak
 
 check 'record start begins a log to be found' begins_log
-check 'the program begins from zero' told reset
-check 'the program allocates while its log is written' told 'play 1 20000 0'
-check 'the program saves its account of the log' told "save $dir/account"
+check 'the program begins from zero' obeys reset
+check 'the program allocates while its log is written' obeys 'play 1 20000 0'
+check 'the program saves its account of the log' obeys "save $dir/account"
 check 'the files of the log have all events' until_log '.data | .log.events == .noted.allocated.blocks + .noted.freed.blocks'
 check 'timeline --pid finds the log of a process' exits 0 memdiag timeline --pid "$tracee_pid" --json
 check 'timeline --pid names the directory of the log' json_is ".data.file == \"$(realpath "$dir/logs")\""
@@ -133,13 +133,13 @@ cp "/proc/$tracee_pid/maps" "$dir/maps.before"
 nr_lines=$(wc -l <"$dir/csv")
 check 'timeline --follow prints more lines later' until_lines csv $((nr_lines + 3))
 check 'timeline --follow has not changed the process' unchanged
-check 'the program begins from zero before it is followed' told reset
+check 'the program begins from zero before it is followed' obeys reset
 for seed in 1 2 3; do
-	check "the program that is followed allocates: seed $seed" told "play $seed 20000 0"
+	check "the program that is followed allocates: seed $seed" obeys "play $seed 20000 0"
 	nr_lines=$(wc -l <"$dir/csv")
 	check "timeline --follow prints lines: seed $seed" until_lines csv $((nr_lines + 2))
 done
-check 'the program that is followed saves its account' told "save $dir/account"
+check 'the program that is followed saves its account' obeys "save $dir/account"
 check 'record stop ends the log that is followed' exits 0 memdiag record stop --pid "$tracee_pid"
 for name in text csv json longer; do
 	check "timeline --follow ends with its log: $name" ended $name

@@ -124,7 +124,7 @@ check 'the stacks of ld.so are complete' json_is '[.data.stacks[] | select(.end 
 touches='import sys
 x = bytearray(30 << 20)
 for i in range(0, len(x), 4096): x[i] = 1'
-check '--rss: page faults of a program' exits 0 $trace --rss --json -o "$dir/json" -f -- python3 -c "$touches"
+check '--rss: page faults of a program' exits 0 $trace --rss --period=7 --stack-size=4K --json -o "$dir/json" -f -- python3 -c "$touches"
 cp "$dir/json" "$dir/out"
 check '--rss: as many as it touches' json_is '.data.kind == "faults" and .data.totals.minor_faults > 7000'
 

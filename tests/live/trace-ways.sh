@@ -57,14 +57,6 @@ says_no_more()
 	! grep -v -e '^memdiag: tracing ' -e ' records were lost' -e ' the return was not seen' "$dir/err"
 }
 
-# child_of PID: its only child.
-child_of()
-{
-	read -r child </proc/"$1"/task/"$1"/children
-	child=${child%% *}
-	[ -n "$child" ]
-}
-
 # names_all: the stack of a call of the program and of one of malloc have all names.
 names_all()
 {

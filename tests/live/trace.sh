@@ -187,7 +187,7 @@ check 'the program lives on with all formats' end_tracee
 start_tracee many-stacks
 two_stacks()
 {
-	begin_trace --json -n 2 && [ "$(ask 'map 64')" = 'done' ] && end_trace
+	begin_trace --json -n 2 && obeys 'map 64' && end_trace
 }
 check '-n 2 with JSON' two_stacks
 check 'two stacks are written, and sums of all' json_is \
@@ -198,7 +198,7 @@ writes_as_it_goes()
 {
 	mkfifo "$dir/slow" && exec 7<>"$dir/slow" || return
 	trace_out=$dir/slow
-	begin_trace --json && [ "$(ask 'map 16384')" = 'done' ] || return
+	begin_trace --json && obeys 'map 16384' || return
 	trace_out=
 	kill -TERM "$trace_pid"
 	IFS= read -r _ <&7 || return

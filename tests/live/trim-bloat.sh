@@ -3,13 +3,6 @@
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 
-near()	# near A B BYTES: whether A and B differ by no more than BYTES
-{
-	difference=$(($1 - $2))
-	echo "$1 and $2"
-	[ "${difference#-}" -le "$3" ]
-}
-
 start_tracee bloat 16
 twin=$tracee_pid
 by_itself=$(ask trim "$twin")

@@ -197,8 +197,12 @@ view_count_present(struct view *v)
 	for (size_t i = 0; i < v->p.maps.nr; i++) {
 		const struct region *r = &v->p.maps.region[i];
 
-		/* Reserves of terabytes have no pages, and the gate of vsyscall is the kernel's. */
-		if (r->prot[0] == 'r' && r->start.v < UINT64_C(1) << 63)
+		/*
+		 * Reserves of terabytes have no pages, the shadow memory of ASan takes minutes, and
+		 * the gate of vsyscall is the kernel's.
+		 */
+		if (r->prot[0] == 'r' && r->end.v - r->start.v < UINT64_C(1) << 40 &&
+			r->start.v < UINT64_C(1) << 63)
 			os_pages_walk(
 				pages, r->start, r->end, false, view_sum_present, &sum, &v->e);
 	}

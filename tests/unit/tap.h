@@ -54,6 +54,17 @@ skip(const char *name, const char *why)
 	printf("ok %d - %s # SKIP %s\n", ++tap_nr, name, why);
 }
 
+/* Return whether this program was built with AddressSanitizer. */
+static inline bool
+tap_is_sanitized(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return true;
+#else
+	return false;
+#endif
+}
+
 /*
  * For a test of what libc's own malloc and stdio do in this program: true, and WHAT is skipped,
  * where AddressSanitizer has put its own in front of them.
@@ -61,13 +72,9 @@ skip(const char *name, const char *why)
 static inline bool
 skip_if_sanitized(const char *what)
 {
-#ifdef __SANITIZE_ADDRESS__
-	skip(what, "malloc and stdio are a sanitizer's here");
-	return true;
-#else
-	(void)what;
-	return false;
-#endif
+	if (tap_is_sanitized())
+		skip(what, "malloc and stdio are a sanitizer's here");
+	return tap_is_sanitized();
 }
 
 /*
