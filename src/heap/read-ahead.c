@@ -4,7 +4,6 @@
 
 #include "base/err.h"
 #include "heap/heap-priv.h"
-#include "heap/memory.h"
 #include "os/memory.h"
 
 #include <pthread.h>
@@ -15,8 +14,8 @@
 
 struct piece {
 	char *buf;
-	uint64_t start, end;   /* the range to read; END is 0 after the last piece */
-	uint64_t nr_bytes;     /* bytes of it that were read */
+	uint64_t start, end; /* the range to read; END is 0 after the last piece */
+	uint64_t nr_bytes;   /* bytes of it that were read */
 };
 
 struct read_ahead {
@@ -37,7 +36,7 @@ struct read_ahead {
 
 /* Wait for room for one more piece.  False if it is not wanted any more. */
 static bool
-wait_for_room(struct read_ahead *r)
+read_ahead_wait(struct read_ahead *r)
 {
 	bool is_over;
 
@@ -75,7 +74,7 @@ read_all_ahead(void *arg)
 	struct read_ahead *r = arg;
 	uint64_t at = r->from;
 
-	for (size_t i = page_runs_from(r->runs, at); i < r->runs->nr; i++) {
+	for (size_t i = 0; i < r->runs->nr; i++) {
 		const struct page_run *run = &r->runs->v[i];
 
 		if (at < run->start.v)
@@ -84,13 +83,13 @@ read_all_ahead(void *arg)
 			uint64_t left = run->end.v - at;
 			uint64_t end = at + (left < r->piece_bytes ? left : r->piece_bytes);
 
-			if (!wait_for_room(r))
+			if (!read_ahead_wait(r))
 				return NULL;
 			read_piece_ahead(r, at, end);
 			at = end;
 		}
 	}
-	if (wait_for_room(r))
+	if (read_ahead_wait(r))
 		read_piece_ahead(r, 0, 0);
 	return NULL;
 }
