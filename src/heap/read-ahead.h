@@ -15,9 +15,9 @@ struct target;
 struct read_ahead;
 
 /*
- * Begin to read the present pages of RUNS, which must not change, from ADDR on, a page, in order of address
- * and in pieces of at most PIECE_BYTES.  IS_ALONE: no other process shares any of the pages.
- * Returns NULL without memory or without a thread.
+ * Begin to read the present pages of RUNS, which must not change, from ADDR on, the start of a
+ * page, in order of address and in pieces of at most PIECE_BYTES.  IS_ALONE: no other process
+ * shares any of the pages.  Returns NULL without memory or without a thread.
  */
 struct read_ahead *read_ahead_new(const struct target *t, const struct page_runs *runs,
 	uint64_t addr, size_t piece_bytes, bool is_alone);
