@@ -172,12 +172,20 @@ struct census_sum {
 	uint64_t blocks, bytes; /* usable bytes */
 };
 
+/* The type of a chunk: its number in the table of types, and the word that shows it. */
+#define CENSUS_TYPE_BITS 29
+#define CENSUS_TYPE_MASK ((UINT32_C(1) << CENSUS_TYPE_BITS) - 1)
+
 struct census {
 	unsigned int word_bytes;
 	struct census_slots slots;
 	struct census_chunks chunks;
 	struct census_edges edges;
 	struct census_roots roots;
+	struct {
+		uint32_t *v; /* owned; of each chunk; nr is 0 if types were not looked for */
+		size_t nr, room;
+	} type_of;
 	struct census_sum in_use, reached;
 	/* Bytes that were present or in swap and could not be read; then nothing is certain. */
 	uint64_t unread_bytes, swapped_bytes;

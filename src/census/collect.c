@@ -6,10 +6,13 @@
 
 #include "census/collect.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/word.h"
 #include "census/chunks.h"
 #include "census/edges.h"
 #include "census/slots.h"
+#include "census/type-table.h"
 #include "elf/regions.h"
 #include "glibc/arenas.h"
 #include "glibc/chunks.h"
@@ -68,6 +71,7 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 	if (!all->slots.number && census_slots_init(&all->slots, look->layout->align_bytes, e) < 0)
 		return -1;
 	all->chunks.granule_shift = all->slots.granule_shift;
+	all->type_of.nr = 0;
 	census_chunks_cut(&all->chunks, 0);
 	census_edges_cut(&all->edges, 0, 0);
 	return collect_expect(c, look, e);
@@ -85,7 +89,10 @@ collect_arena(bool is_again, void *arg)
 		census_chunks_cut(&all->chunks, c->arena_extents);
 		census_edges_cut(&all->edges, c->arena_edges, (uint32_t)all->chunks.state.nr);
 		all->unread_bytes = c->arena_unread;
+		all->type_of.nr = c->types ? all->chunks.state.nr : 0;
 	}
+	c->at_word = 0;
+	c->type = CENSUS_NO_TYPE;
 	c->arena_extents = all->chunks.extent.nr;
 	c->arena_edges = c->closed = all->edges.to.nr;
 	c->arena_unread = all->unread_bytes;
@@ -114,11 +121,58 @@ collect_segment(raddr start, raddr end, void *arg)
 	collect_extent(c, raddr_add(start, c->header_bytes), end);
 }
 
+/*
+ * Return whether a word is the number of references to an object of CPython: a small one, or
+ * that of an object that is never freed (Include/refcount.h, 3.12 to 3.14).  An array of types
+ * has addresses there.
+ */
+static bool
+is_refcount(uint64_t word)
+{
+	return (word && word <= 1U << 24) || word == 0xffffffff || word == 0x3fffffff ||
+		word == 0xc0000000 || word == 0x50000000;
+}
+
+/* Look at the first words of a block for the address of a type. */
+static void
+look_for_type(struct census_collector *c, const char *at, uint64_t bytes)
+{
+	const unsigned int size = c->census->word_bytes;
+
+	for (uint64_t i = 0; i < bytes && c->at_word < CENSUS_TYPE_WORDS && !c->type;
+		i += size, c->at_word++) {
+		const uint64_t word = word_from(at + i, size);
+		const uint32_t nr = census_type_at(c->types, word);
+		const struct census_type *type = &c->types->type.v[nr];
+
+		if (nr && type->words >> c->at_word & 1 &&
+			(type->evidence != CENSUS_PYTHON || is_refcount(c->last_word)))
+			c->type = nr | c->at_word << CENSUS_TYPE_BITS;
+		c->last_word = word;
+	}
+}
+
+/* Keep the type of the chunk that ends, and begin with the next one.  0, or -1 without memory. */
+static int
+close_type(struct census_collector *c, bool is_block)
+{
+	uint32_t *type = array_add(&c->census->type_of);
+
+	if (!type)
+		return -1;
+	*type = is_block ? c->type : CENSUS_NO_TYPE;
+	c->type = CENSUS_NO_TYPE;
+	c->at_word = 0;
+	return 0;
+}
+
 static void
 collect_words(const char *at, uint64_t bytes, void *arg)
 {
 	struct census_collector *c = arg;
 
+	if (c->types)
+		look_for_type(c, at, bytes);
 	if (census_edges_scan(
 		    &c->census->edges, &c->census->slots, at, bytes, c->census->word_bytes) < 0)
 		collect_fail(c);
@@ -138,7 +192,8 @@ collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 	if (c->error.kind ||
 		census_edges_close(g, (uint32_t)all->chunks.state.nr, g->to.nr - c->closed) < 0 ||
 		census_chunks_add(&all->chunks, addr + c->header_bytes,
-			use == HEAP_USE_BLOCK ? CENSUS_BLOCK : 0) < 0)
+			use == HEAP_USE_BLOCK ? CENSUS_BLOCK : 0) < 0 ||
+		(c->types && close_type(c, use == HEAP_USE_BLOCK) < 0))
 		collect_fail(c);
 	c->closed = g->to.nr;
 }

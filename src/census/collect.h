@@ -18,7 +18,12 @@ struct census_collector {
 	/* Called in the stop, when all chunks are known; as end() of struct heap_visitor. */
 	int (*roots)(struct census *c, const struct heap_look *look, void *arg, struct err *e);
 	void *roots_arg;
+	const struct census_type_table *types; /* borrowed; NULL: do not look for types */
 	unsigned int header_bytes;
+	/* of the present chunk: the next word to look at, and what was found so far */
+	unsigned int at_word;
+	uint32_t type;
+	uint64_t last_word;				 /* before AT_WORD */
 	size_t arena_extents, arena_edges, arena_unread; /* when the present arena began */
 	size_t closed;	  /* number of edges when the last chunk ended */
 	bool is_whole;	  /* all words that are addresses of malloc's memory were recognised */

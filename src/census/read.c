@@ -30,6 +30,7 @@ census_release(struct census *c)
 	census_chunks_release(&c->chunks);
 	census_edges_release(&c->edges);
 	census_roots_release(&c->roots);
+	free(c->type_of.v);
 	*c = (struct census){ 0 };
 }
 
@@ -139,17 +140,19 @@ read_roots(struct census *c, const struct heap_look *look, void *arg, struct err
 
 static int
 census_read_with(struct census *c, struct heap *heap, const struct process *p,
-	const struct space *space, uint64_t max_stop_ns, struct mapped_list *mapped, struct err *e)
+	const struct space *space, const struct census_options *opt, struct mapped_list *mapped,
+	struct err *e)
 {
 	auto_thread_stacks struct thread_stacks stacks = { 0 };
 	struct census_before before = { &p->objects, &space->threads, &stacks };
 	struct census_collector collector = {
 		.census = c,
+		.types = opt->types,
 		.roots = read_roots,
 		.roots_arg = &before,
 	};
 	struct heap_visitor visitor;
-	const struct heap_options how = { .max_stop_ns = max_stop_ns, .visitor = &visitor };
+	const struct heap_options how = { .max_stop_ns = opt->max_stop_ns, .visitor = &visitor };
 
 	if (list_mapped(mapped, space, e) < 0 ||
 		thread_stacks_find(
@@ -165,10 +168,10 @@ census_read_with(struct census *c, struct heap *heap, const struct process *p,
 
 int
 census_read(struct census *c, struct heap *heap, const struct process *p, const struct space *space,
-	uint64_t max_stop_ns, struct err *e)
+	const struct census_options *opt, struct err *e)
 {
 	struct mapped_list mapped = { 0 };
-	int failed = census_read_with(c, heap, p, space, max_stop_ns, &mapped, e);
+	int failed = census_read_with(c, heap, p, space, opt, &mapped, e);
 
 	free(mapped.v);
 	if (failed) {

@@ -121,12 +121,13 @@ leaks_read_space(struct leaks_answer *s, struct err *e)
 static int
 leaks_read_census(struct leaks_answer *s, const struct leaks_question *q, struct err *e)
 {
+	const struct census_options how = { .max_stop_ns = q->max_stop_ns };
 	const bool stops = !q->core && q->max_stop_ns;
 	int failed;
 
 	if (stops && ui_claim(&s->target, &q->ui, e) < 0)
 		return -1;
-	failed = census_read(&s->census, &s->heap, &s->process, &s->space, q->max_stop_ns, e);
+	failed = census_read(&s->census, &s->heap, &s->process, &s->space, &how, e);
 	if (stops)
 		target_unclaim(&s->target);
 	if (failed && e->kind == ERR_NO_SAFE_POINT)

@@ -104,6 +104,25 @@ hold_in_data(void)
 	}
 }
 
+/* A type, to memdiag: a named object that blocks have the address of. */
+struct operations {
+	void (*run)(void);
+	long flags;
+};
+extern const struct operations operations;
+const struct operations operations = { .flags = 1 };
+static const struct operations **volatile operated;
+
+static noinline void
+hold_type(void)
+{
+	const struct operations **p = new_block(100);
+
+	*p = &operations;
+	operated = p;
+	tell("held", "static", p);
+}
+
 static noinline void *
 map_words(int flags)
 {
@@ -411,6 +430,7 @@ main(void)
 		pthread_join(ended, NULL) != 0)
 		tracee_fail("pthread_create");
 	hold_in_data();
+	hold_type();
 	hold_in_mappings();
 	hold_in_large();
 	hold_in_keys();

@@ -10,9 +10,11 @@
 
 #include "census/chunks.h"
 #include "census/collect.h"
+#include "census/dominators.h"
 #include "census/edges.h"
 #include "census/leaks.h"
 #include "census/mark.h"
+#include "census/owners.h"
 #include "census/read.h"
 #include "census/roots.h"
 #include "census/slots.h"
@@ -428,6 +430,95 @@ same_leaks(struct census *c)
 	return !heads && !rings && !singles && !blocks;
 }
 
+/* ---- dominators ---- */
+
+/* Whether owner I, which is root I, is of a thread. */
+static bool
+is_thread(int i)
+{
+	return i % 3 == 2;
+}
+
+static bool is_held[CHUNKS_MAX], is_kept[CHUNKS_MAX];
+
+/*
+ * Visit what block I leads to without block WITHOUT; through threads' blocks only to others of
+ * these.
+ */
+static void
+visit(bool *seen, int i, int without, bool of_thread)
+{
+	if (!is_block(i) || i == without || seen[i] || (of_thread && is_held[i]))
+		return;
+	seen[i] = true;
+	for (int k = 0; k < plan.chunk[i].nr_words; k++)
+		visit(seen, edge(i, k), without, of_thread && !is_held[i]);
+}
+
+/* Visit all blocks without a block and without an owner. */
+static void
+visit_all(bool *seen, int without, int without_owner)
+{
+	memset(seen, 0, CHUNKS_MAX * sizeof *seen);
+	for (int threads = 0; threads < 2; threads++)
+		for (int i = 0; i < plan.nr_roots; i++)
+			if (is_thread(i) == threads && i != without_owner)
+				visit(seen, owner_of(plan.root[i]), without, threads);
+}
+
+/* What is not visited without a block or an owner is what it dominates. */
+static bool
+is_right_sum(const struct census_dominators *d, uint32_t node, int without, int without_owner)
+{
+	const uint32_t place = d->place[node];
+	uint64_t blocks = 0;
+	static bool all[CHUNKS_MAX];
+
+	visit_all(all, NONE, NONE);
+	visit_all(is_kept, without, without_owner);
+	for (int i = 0; i < plan.nr; i++)
+		blocks += all[i] && !is_kept[i];
+	if (place == CENSUS_NO_NODE ? !blocks : d->held[place].blocks == blocks)
+		return true;
+	printf("# node %u holds %llu, not %llu blocks\n", node,
+		(unsigned long long)(place == CENSUS_NO_NODE ? 0 : d->held[place].blocks),
+		(unsigned long long)blocks);
+	return false;
+}
+
+static bool
+same_dominators(const struct census *c)
+{
+	auto_census_dominators struct census_dominators d = { 0 };
+	auto_census_owners struct census_owners owners = { 0 };
+	int root_of[40];
+	bool is_same;
+	struct err e;
+
+	owners.to = calloc(c->roots.root.nr + 1, sizeof *owners.to);
+	owners.owner.v = calloc(c->roots.root.nr + 1, sizeof *owners.owner.v);
+	for (size_t i = 0; i < c->roots.root.nr; i++) {
+		root_of[i] = (int)c->roots.root.v[i].at;
+		owners.to[i] = c->roots.root.v[i].to;
+		owners.owner.v[owners.owner.nr++] =
+			(struct census_owner){ .kind = is_thread(root_of[i]) ? CENSUS_STACK
+									     : CENSUS_GLOBAL,
+				.first = (uint32_t)i,
+				.nr = 1 };
+	}
+	memset(is_held, 0, sizeof is_held);
+	for (int i = 0; i < plan.nr_roots; i++)
+		if (!is_thread(i))
+			visit(is_held, owner_of(plan.root[i]), NONE, false);
+	is_same = census_dominators_find(&d, c, &owners, &e) == 0;
+	for (int i = 0; i < plan.nr && is_same; i++)
+		if (is_block(i))
+			is_same = is_right_sum(&d, census_chunk_node(&d, (uint32_t)i), i, NONE);
+	for (size_t i = 0; i < owners.owner.nr && is_same; i++)
+		is_same = is_right_sum(&d, census_owner_node((uint32_t)i), NONE, root_of[i]);
+	return is_same;
+}
+
 static bool
 test_seed(uint64_t nr)
 {
@@ -451,6 +542,8 @@ test_seed(uint64_t nr)
 		wrong = "what is reached";
 	else if (!same_leaks(&c))
 		wrong = "the heads of what is lost";
+	else if (nr % 4 == 0 && !same_dominators(&c))
+		wrong = "the dominators";
 	if (wrong)
 		printf("# seed %llu: %s differ\n", (unsigned long long)nr, wrong);
 	return !wrong;

@@ -91,11 +91,12 @@ static bool
 census_of(struct census *c, struct heap *heap, struct view *v)
 {
 	struct space_options opt = { .process = &v->p, .count_mmapped = malloc_count_mmapped };
+	const struct census_options how = { .max_stop_ns = UINT64_C(300) * 1000000000 };
 	auto_space struct space space = { 0 };
 
 	return ok(process_find_arenas(&v->p, NULL, &v->e) == 0 &&
 			space_read(&space, &v->t, &opt, &v->e) == 0 &&
-			census_read(c, heap, &v->p, &space, UINT64_C(300) * 1000000000, &v->e) == 0,
+			census_read(c, heap, &v->p, &space, &how, &v->e) == 0,
 		"a census is taken %s", v->e.msg);
 }
 

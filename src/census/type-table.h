@@ -1,0 +1,73 @@
+/*
+ * type-table: addresses that show the type of a block that has one of them in its first words: a
+ * vtable of C++, a type object of CPython, a static object with a name.
+ */
+#ifndef MEMDIAG_CENSUS_TYPE_TABLE_H
+#define MEMDIAG_CENSUS_TYPE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/raddr.h"
+
+/* How a type is known, and how far that can be trusted: the first ones most. */
+enum census_evidence {
+	CENSUS_PYTHON, /* a type object of CPython, with its name in it */
+	CENSUS_RTTI,   /* a vtable of C++ with the type_info of its class */
+	CENSUS_VTABLE, /* a vtable without a type_info, by its symbol */
+	CENSUS_STATIC, /* the start of a static object, by its symbol */
+	NR_CENSUS_EVIDENCE,
+};
+
+/* The most words of a block that are looked at: allocators and wrappers put headers first. */
+#define CENSUS_TYPE_WORDS 8
+#define CENSUS_ANY_WORD ((1U << CENSUS_TYPE_WORDS) - 1)
+
+struct census_type {
+	uint64_t address; /* as it is in blocks */
+	const char *name; /* mangled for C++; the table's copy */
+	const char *path; /* of the object that has it, or NULL; owned by the objects */
+	enum census_evidence evidence;
+	unsigned int words; /* bit I: word I of a block may have the address */
+};
+
+/* No type. */
+#define CENSUS_NO_TYPE 0
+
+struct census_type_table {
+	struct {
+		struct census_type *v; /* owned; type N is v[N]; the first is not used */
+		size_t nr, room;
+	} type;
+	uint32_t *slot; /* owned; open addressing; numbers of types, 0: free */
+	size_t nr_slots;
+	uint8_t *is_near;	    /* owned; for each 16 MiB of addresses: a type is there */
+	struct census_names *names; /* owned; the memory of names */
+};
+
+int census_type_table_init(struct census_type_table *t, struct err *e);
+void census_type_table_release(struct census_type_table *t);
+#define auto_census_type_table __attribute__((cleanup(census_type_table_release)))
+
+/*
+ * Add TYPE with a copy of its name, unless its address is there already: so what can be trusted
+ * most is added first.  Returns 0, or -1 with E.
+ */
+int census_type_table_add(
+	struct census_type_table *t, const struct census_type *type, struct err *e);
+
+/* The slow path of census_type_at(). */
+uint32_t census_type_find(const struct census_type_table *t, uint64_t addr);
+
+/* Return the number of the type at ADDR, or CENSUS_NO_TYPE. */
+static inline uint32_t
+census_type_at(const struct census_type_table *t, uint64_t addr)
+{
+	return addr >> 48 || !t->is_near[addr >> 24] ? CENSUS_NO_TYPE : census_type_find(t, addr);
+}
+
+const char *census_evidence_name(enum census_evidence e);
+
+#endif

@@ -1,0 +1,46 @@
+/* types: the blocks of a census by type, and the owners of those without one. */
+#ifndef MEMDIAG_CENSUS_TYPES_H
+#define MEMDIAG_CENSUS_TYPES_H
+
+#include "base/err.h"
+#include "census/census.h"
+#include "census/type-table.h"
+
+#define CENSUS_TYPE_EXAMPLES 3
+
+/* All blocks of one type. */
+struct census_type_row {
+	uint32_t type;	       /* number in the table */
+	struct census_sum own; /* blocks that have its address */
+	struct census_sum
+		below; /* blocks without a type that these lead to, see CENSUS_OWNER_STEPS */
+	uint64_t largest_bytes;
+	uint64_t inner_blocks; /* those in which the address is not the first word */
+	raddr example[CENSUS_TYPE_EXAMPLES];
+};
+
+struct census_type_sums {
+	struct {
+		struct census_type_row *v; /* owned; those with the most bytes first */
+		size_t nr, room;
+	} row;
+	struct census_sum proven;   /* blocks that have the address of a type */
+	struct census_sum inferred; /* blocks without one that such a block leads to */
+	struct census_sum global;   /* others, that a global variable leads to */
+	struct census_sum unknown;  /* all others that are reached or not */
+};
+
+/* The steps from a block with a type to one that counts as below it. */
+#define CENSUS_OWNER_STEPS 4
+
+/*
+ * Sum up the blocks of C, which was read with TABLE, by type into S, which must be zeroed or
+ * released.  A block without a type is below the type that leads to it in the fewest steps, at most
+ * CENSUS_OWNER_STEPS.  Returns 0, or -1 with E.
+ */
+int census_types_sum(struct census_type_sums *s, struct census *c,
+	const struct census_type_table *table, struct err *e);
+void census_type_sums_release(struct census_type_sums *s);
+#define auto_census_type_sums __attribute__((cleanup(census_type_sums_release)))
+
+#endif
