@@ -1,4 +1,7 @@
-/* Breadth-first search from all owners at once, which keeps the block from which each was reached. */
+/*
+ * Breadth-first search from all owners at once, which keeps the block from which each was
+ * reached.
+ */
 #include <config.h>
 
 #include "census/paths.h"

@@ -11,6 +11,8 @@
 	X(maps)                                                                                    \
 	X(heap)                                                                                    \
 	X(leaks)                                                                                   \
+	X(types)                                                                                   \
+	X(retained)                                                                                \
 	X(trace)                                                                                   \
 	X(stacks)                                                                                  \
 	X(diff)                                                                                    \

@@ -135,6 +135,8 @@ leaks_to_json(const struct leaks_answer *s, struct err *e)
 	}
 	for (size_t i = 0; i < s->leaks.group.nr; i++)
 		json_array_append_new(groups, leaks_group_json(&s->leaks.group.v[i]));
+	if (s->core)
+		json_object_set_new(data, "core", ui_json_string(s->core));
 	json_object_set_new(
 		data, "certainty", json_string(s->is_certain ? "certain" : "approximate"));
 	json_object_set_new(

@@ -168,7 +168,6 @@ fi
 tracee_pid=$pid
 check 'heap as JSON' prints 0 memdiag heap "$pid" --json
 cp "$dir/out" "$dir/heap.json"
-check 'leaks as JSON' prints '0 1' memdiag leaks "$pid" --json --max-stop 300s
 check 'trim -n as JSON' prints 0 memdiag trim -n "$pid" --json
 check 'trim as JSON' prints 0 memdiag trim "$pid" --json --tops --recheck 1ms
 check 'doctor as JSON' prints '0 2' memdiag doctor "$pid" --json
@@ -192,10 +191,26 @@ done
 if command -v gcore >/dev/null; then
 	check 'gcore' gcore -o "$dir/core" "$pid"
 	check 'heap --core as JSON' prints 0 memdiag heap --core "$dir/core.$pid" --json
-	check 'leaks --core as JSON' prints '0 1' memdiag leaks --core "$dir/core.$pid" --json
 else
 	left_out 'heap --core' 'gcore is not installed'
 fi
+census_pid=$tracee_pid
+start_tracee holders
+for command in leaks types retained; do
+	check "$command as JSON" prints '0 1' memdiag $command "$tracee_pid" --json --max-stop 300s
+done
+check 'retained --holds as JSON' prints 0 memdiag retained "$tracee_pid" --json --max-stop 300s \
+	--holds "$(sed -n 's/^held static //p' "$dir/$tracee_pid.out")"
+if command -v gcore >/dev/null; then
+	check 'gcore of holders' gcore -o "$dir/core" "$tracee_pid"
+	for command in leaks types retained; do
+		check "$command --core as JSON" prints '0 1' memdiag $command --core "$dir/core.$tracee_pid" --json
+	done
+else
+	left_out 'leaks, types and retained --core' 'gcore is not installed'
+fi
+check 'holders lives on' end_tracee
+tracee_pid=$census_pid
 check 'the target lives on' end_tracee
 check 'the second target lives on' end_tracee "$two"
 

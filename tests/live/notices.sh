@@ -67,7 +67,7 @@ end()
 
 cd "$dir" || exit
 begin 1
-all_unnoticed 'one thread' 20 info 'info --capture=fd2' trim 'trim --mode=thread' 'trim --tops' heap leaks stacks
+all_unnoticed 'one thread' 20 info 'info --capture=fd2' trim 'trim --mode=thread' 'trim --tops' heap leaks retained stacks
 all_unnoticed 'one thread' 4 'info --method=read' 'trim --dry-run' maps doctor
 ! has_hooks || both_ways 'one thread'
 if memdiag trace --mount-tracefs -d 0.1 --pid "$tracee_pid" || [ $? -ne 4 ]; then

@@ -35,7 +35,7 @@ check 'README: every command' sh -c "
 	done"
 check 'README: info: 10 ms' grep -q 'malloc_info(); an arena is locked for 10 ms at most' "$dir/short"
 check 'README: trim: 500 ms' grep -q 'malloc_trim(); an arena is locked for 500 ms at most' "$dir/short"
-check 'README: heap: 200 ms' grep -q 'heap, leaks, trim -n all threads are stopped together, for at most 200 ms at a time' "$dir/short"
+check 'README: heap: 200 ms' grep -q 'heap, trim -n all threads are stopped together, for at most 200 ms at a time' "$dir/short"
 
 check 'info: 10 ms' sh -c "grep -q '^info .* 10 ms;' '$dir/safe'"
 check 'info: is its default' has_default info max-lock 10ms

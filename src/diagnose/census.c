@@ -1,0 +1,179 @@
+/* The order in which a census of a process or a core file is taken, and its warnings. */
+#include <config.h>
+
+#include "diagnose/census.h"
+
+#include <inttypes.h>
+
+#include "base/debug.h"
+#include "base/text.h"
+#include "census/read.h"
+#include "census/type-find.h"
+#include "census/type-python.h"
+#include "elf/link-map.h"
+#include "elf/objects.h"
+#include "glibc/layout.h"
+#include "heap/read.h"
+#include "maps/leaves.h"
+#include "maps/space.h"
+#include "os/ceiling.h"
+#include "os/claim.h"
+#include "os/core.h"
+#include "os/memory.h"
+#include "os/target.h"
+#include "ui/claim.h"
+
+/*
+ * A census takes at most this part of the heaps, unless their blocks are small and full of
+ * pointers.
+ */
+#define OWN_SHARE 4
+/* Below this no need is announced. */
+#define OWN_SMALL_BYTES (UINT64_C(256) << 20)
+
+/* ---- memory ---- */
+
+/* Return the resident bytes of malloc's memory in S. */
+static uint64_t
+census_heap_bytes(const struct space *s)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->leaves.nr; i++)
+		if (leaf_kind_group((enum leaf_kind)s->leaves.v[i].kind) == GROUP_HEAP)
+			bytes += s->leaves.v[i].rss_bytes;
+	return bytes;
+}
+
+/*
+ * Refuse a census for which memdiag has not enough memory, before the process is stopped; announce
+ * a large one.
+ */
+static int
+census_check_memory(struct census_answer *s, struct err *e)
+{
+	const uint64_t heap = census_heap_bytes(&s->space), need = heap / OWN_SHARE;
+	const uint64_t left = os_memory_left();
+	char all[32], own[32], room[32];
+
+	if (need <= OWN_SMALL_BYTES || need <= left) {
+		if (need > OWN_SMALL_BYTES)
+			warnings_add(&s->warnings, false,
+				"a census of %s takes up to %s of memory in memdiag",
+				text_bytes(heap, all, sizeof all),
+				text_bytes(need, own, sizeof own));
+		return 0;
+	}
+	err_set_kind(e, ERR_FAILED, 0,
+		"a census of %s takes up to %s of memory in memdiag, which may take %s",
+		text_bytes(heap, all, sizeof all), text_bytes(need, own, sizeof own),
+		text_bytes(left, room, sizeof room));
+	return err_hint(e, "--max-memory allows more");
+}
+
+/* ---- warnings ---- */
+
+static void
+census_warn(struct census_answer *s)
+{
+	const struct object *o = objects_malloc(&s->process.objects, &s->target);
+	const struct object *libc = process_second_libc(&s->process);
+	char path[256];
+
+	s->is_certain = !*s->census.why;
+	if (o && !o->is_libc)
+		warnings_add(&s->warnings, true,
+			"the program's malloc is not glibc's but that of %s: only blocks of glibc's are seen",
+			text_printable(o->path, path, sizeof path));
+	if (libc)
+		warnings_add(&s->warnings, false,
+			"a second libc is loaded, %s: blocks of its malloc are not seen",
+			text_printable(libc->path, path, sizeof path));
+	if (!s->is_certain)
+		warnings_add(&s->warnings, true, "approximate: %s", s->census.why);
+}
+
+/* ---- reading ---- */
+
+static int
+census_open(struct census_answer *s, const struct census_question *q, struct err *e)
+{
+	if (q->core)
+		return target_open_core(&s->target, q->core, q->sysroot, e);
+	return target_open(&s->target, q->ui.pid, e);
+}
+
+/* Find the types whose addresses blocks may have. */
+static int
+census_find_types(struct census_answer *s, struct err *e)
+{
+	const struct process *p = &s->process;
+
+	if (census_type_table_init(&s->types, e) < 0)
+		return -1;
+	if (census_types_find_python(&s->types, &s->target, &p->maps, &p->objects, e) < 0)
+		return -1;
+	return census_types_find_objects(&s->types, &s->target, &p->maps, &p->objects, e);
+}
+
+/* Read the address space around the arenas, with the blocks that have their own mappings. */
+static int
+census_read_space(struct census_answer *s, struct err *e)
+{
+	struct space_options opt = {
+		.process = &s->process,
+		.want_unused = true,
+		.count_mmapped = malloc_count_mmapped,
+	};
+
+	if (process_find_arenas(&s->process, NULL, e) < 0)
+		return -1;
+	return space_read(&s->space, &s->target, &opt, e);
+}
+
+static int
+census_read_all(struct census_answer *s, const struct census_question *q, struct err *e)
+{
+	const struct census_options how = { .max_stop_ns = q->max_stop_ns,
+		.types = q->wants_types ? &s->types : NULL };
+	const bool stops = !q->core && q->max_stop_ns;
+	int failed;
+
+	if (stops && ui_claim(&s->target, &q->ui, e) < 0)
+		return -1;
+	failed = census_read(&s->census, &s->heap, &s->process, &s->space, &how, e);
+	if (stops)
+		target_unclaim(&s->target);
+	if (failed && e->kind == ERR_NO_SAFE_POINT)
+		err_hint(e, "--max-stop allows a longer one");
+	return failed;
+}
+
+int
+census_ask(struct census_answer *s, const struct census_question *q, struct err *e)
+{
+	struct err ignored;
+
+	s->core = q->core;
+	if (census_open(s, q, e) < 0 || os_check_memory(&s->target, e) < 0 ||
+		process_read(&s->process, &s->target, e) < 0)
+		return -1;
+	s->has_status = !q->core && os_status(&s->target, 0, &s->status, &ignored) == 0;
+	if (census_read_space(s, e) < 0 || census_check_memory(s, e) < 0 ||
+		(q->wants_types && census_find_types(s, e) < 0) || census_read_all(s, q, e) < 0)
+		return -1;
+	census_warn(s);
+	return 0;
+}
+
+void
+census_answer_release(struct census_answer *s)
+{
+	warnings_release(&s->warnings);
+	census_type_table_release(&s->types);
+	census_release(&s->census);
+	heap_release(&s->heap);
+	space_release(&s->space);
+	process_release(&s->process);
+	target_release(&s->target);
+}

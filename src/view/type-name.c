@@ -1,0 +1,72 @@
+#include <config.h>
+
+#include "view/type-name.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "profile/demangle.h"
+
+char *
+type_name_of(const struct census_type *type)
+{
+	static const char kind[] = "typeinfo for ";
+	char *mangled, *name;
+
+	if (type->evidence != CENSUS_RTTI && type->evidence != CENSUS_VTABLE)
+		return strdup(type->name);
+	/* A class has no symbol, but its type_info has one. */
+	if (asprintf(&mangled, "_ZTI%s", type->name) < 0)
+		return NULL;
+	name = demangle(mangled);
+	free(mangled);
+	if (name && strncmp(name, kind, sizeof kind - 1) == 0)
+		memmove(name, name + sizeof kind - 1, strlen(name + sizeof kind - 1) + 1);
+	return name ? name : strdup(type->name);
+}
+
+const char *
+type_name_module(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return !path ? "" : slash ? slash + 1 : path;
+}
+
+const char *
+type_name_owner(const struct census_owner *owner, char *buf, size_t size)
+{
+	char name[TYPE_NAME_BYTES], module[TYPE_NAME_BYTES];
+	auto_free char *source = owner->name ? demangle(owner->name) : NULL;
+
+	text_printable(type_name_module(owner->path), module, sizeof module);
+	if (owner->kind == CENSUS_STACK && owner->tid)
+		snprintf(buf, size, "stack of thread %d", (int)owner->tid);
+	else if (owner->kind == CENSUS_STACK)
+		snprintf(buf, size, "stack");
+	else if (owner->name)
+		snprintf(buf, size, "global %s (%s)",
+			text_printable(source ? source : owner->name, name, sizeof name), module);
+	else if (owner->path)
+		snprintf(buf, size, "data of %s", module);
+	else
+		snprintf(buf, size, "mapping " PRIraddr, owner->start.v);
+	return buf;
+}
+
+const char *
+type_name_owner_kind(const struct census_owner *owner)
+{
+	static const char *const name[] = {
+		[CENSUS_GLOBAL] = "global",
+		[CENSUS_STACK] = "stack",
+		[CENSUS_REGISTER] = "stack",
+		[CENSUS_MAPPING] = "mapping",
+	};
+
+	return name[owner->kind];
+}

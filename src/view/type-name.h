@@ -1,0 +1,25 @@
+/* type-name: names of types and owners of a census, as people read them. */
+#ifndef MEMDIAG_VIEW_TYPE_NAME_H
+#define MEMDIAG_VIEW_TYPE_NAME_H
+
+#include <stddef.h>
+
+#include "census/owners.h"
+#include "census/type-table.h"
+
+/* The room for a name in a table; JSON has all of it. */
+#define TYPE_NAME_BYTES 256
+
+/* Return the name of TYPE as in the source, which the caller frees; NULL without memory. */
+char *type_name_of(const struct census_type *type);
+
+/* Return the last part of PATH; "" for NULL. */
+const char *type_name_module(const char *path);
+
+/* Write an owner as in "global cache (server)", made printable, to BUF; return BUF. */
+const char *type_name_owner(const struct census_owner *owner, char *buf, size_t size);
+
+/* Return the word for the kind of an owner in JSON. */
+const char *type_name_owner_kind(const struct census_owner *owner);
+
+#endif

@@ -1,0 +1,151 @@
+#include <config.h>
+
+#include "view/types.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "ui/table.h"
+#include "ui/units.h"
+#include "view/durations.h"
+#include "view/type-name.h"
+
+/* ---- text ---- */
+
+static void
+types_print_share(const struct ui_output *out, const struct ui_options *ui, const char *what,
+	const struct census_sum *sum, uint64_t all, const char *note)
+{
+	fprintf(out->f, "  %-10s %10s %5.1f%%  %s\n", what, UI_SIZE(ui, sum->bytes),
+		all ? 100.0 * (double)sum->bytes / (double)all : 0, note);
+}
+
+static void
+types_print_head(const struct ui_output *out, const struct ui_options *ui,
+	const struct census_answer *s, const struct census_type_sums *sums)
+{
+	const uint64_t all = s->census.in_use.bytes;
+	char file[256];
+
+	fprintf(out->f, "%s %d", s->target.comm, (int)s->target.pid);
+	if (s->core)
+		fprintf(out->f, "  core %s", text_printable(s->core, file, sizeof file));
+	if (s->has_status)
+		fprintf(out->f, "  RSS %s", UI_SIZE(ui, s->status.vm_rss_bytes));
+	fprintf(out->f, "  in use %s in %" PRIu64 " blocks, unknown %.1f%%\n", UI_SIZE(ui, all),
+		s->census.in_use.blocks,
+		all ? 100.0 * (double)sums->unknown.bytes / (double)all : 0);
+	types_print_share(out, ui, "proven", &sums->proven, all,
+		"blocks that have the address of their type");
+	types_print_share(out, ui, "inferred", &sums->inferred, all, "blocks that these lead to");
+	types_print_share(
+		out, ui, "global", &sums->global, all, "others that global variables lead to");
+	types_print_share(out, ui, "unknown", &sums->unknown, all, "all other blocks");
+}
+
+static int
+types_print_row(struct ui_table *t, const struct ui_options *ui, const struct census_type *type,
+	const struct census_type_row *row, struct err *e)
+{
+	auto_free char *name = type_name_of(type);
+	char blocks[24], printable[TYPE_NAME_BYTES], module[TYPE_NAME_BYTES];
+
+	if (!name)
+		return err_set(e, ENOMEM, "cannot make a table");
+	snprintf(blocks, sizeof blocks, "%" PRIu64, row->own.blocks);
+	return ui_table_add(t, e, UI_SIZE(ui, row->own.bytes), UI_SIZE(ui, row->below.bytes),
+		blocks, census_evidence_name(type->evidence),
+		text_printable(type_name_module(type->path), module, sizeof module),
+		text_printable(name, printable, sizeof printable), NULL);
+}
+
+int
+types_show_text(struct ui_output *out, const struct ui_options *ui, const struct census_answer *s,
+	const struct census_type_sums *sums, size_t limit, struct err *e)
+{
+	static const char *const right[] = { "BYTES", "BELOW", "BLOCKS" };
+	static const char *const left[] = { "BY", "MODULE", "TYPE" };
+	auto_table struct ui_table *t = ui_table_new(out);
+	const size_t nr = sums->row.nr, shown = limit && limit < nr ? limit : nr;
+
+	types_print_head(out, ui, s, sums);
+	if (!t)
+		return err_set(e, ENOMEM, "cannot make a table");
+	for (int i = 0; i < 3; i++)
+		if (ui_table_column(t, right[i], true, e) < 0)
+			return -1;
+	for (int i = 0; i < 3; i++)
+		if (ui_table_column(t, left[i], false, e) < 0)
+			return -1;
+	for (size_t i = 0; i < shown; i++)
+		if (types_print_row(
+			    t, ui, &s->types.type.v[sums->row.v[i].type], &sums->row.v[i], e) < 0)
+			return -1;
+	if (!nr)
+		return 0;
+	fputc('\n', out->f);
+	if (ui_table_print(t, e) < 0)
+		return -1;
+	ui_print_more(out->f, nr - shown);
+	return 0;
+}
+
+/* ---- JSON ---- */
+
+static json_t *
+types_sum_json(const struct census_sum *s)
+{
+	return json_pack("{s:o, s:o}", "blocks", ui_json_number(s->blocks), "bytes",
+		ui_json_number(s->bytes));
+}
+
+static json_t *
+types_row_json(const struct census_type *type, const struct census_type_row *row)
+{
+	auto_free char *name = type_name_of(type);
+	json_t *examples = json_array();
+
+	for (int i = 0; i < CENSUS_TYPE_EXAMPLES && row->example[i].v; i++)
+		json_array_append_new(examples, ui_json_address(row->example[i]));
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+		ui_json_string(name ? name : type->name), "evidence",
+		census_evidence_name(type->evidence), "module",
+		type->path ? ui_json_string(type->path) : json_null(), "blocks",
+		ui_json_number(row->own.blocks), "bytes", ui_json_number(row->own.bytes), "below",
+		types_sum_json(&row->below), "inner_blocks", ui_json_number(row->inner_blocks),
+		"largest_bytes", ui_json_number(row->largest_bytes), "examples", examples);
+}
+
+json_t *
+types_to_json(const struct census_answer *s, const struct census_type_sums *sums, struct err *e)
+{
+	json_t *document = ui_json_new("types", &s->target);
+	json_t *data = json_object_get(document, "data"), *types = json_array();
+	json_t *stop = json_object();
+
+	if (!data || !types || !stop) {
+		err_set(e, ENOMEM, "cannot write JSON");
+		json_decref(types);
+		json_decref(stop);
+		json_decref(document);
+		return NULL;
+	}
+	for (size_t i = 0; i < sums->row.nr; i++)
+		json_array_append_new(types,
+			types_row_json(&s->types.type.v[sums->row.v[i].type], &sums->row.v[i]));
+	if (s->core)
+		json_object_set_new(data, "core", ui_json_string(s->core));
+	json_object_set_new(data, "in_use", types_sum_json(&s->census.in_use));
+	json_object_set_new(data, "proven", types_sum_json(&sums->proven));
+	json_object_set_new(data, "inferred", types_sum_json(&sums->inferred));
+	json_object_set_new(data, "global", types_sum_json(&sums->global));
+	json_object_set_new(data, "unknown", types_sum_json(&sums->unknown));
+	view_json_set_stop(stop, s->heap.nr_stops, s->heap.stopped_ns, s->heap.longest_stop_ns);
+	json_object_set_new(data, "stop", stop);
+	json_object_set_new(data, "types", types);
+	warnings_to_json(&s->warnings, document);
+	return document;
+}

@@ -1,0 +1,111 @@
+#!/bin/sh
+# types on a program in C++ that says how many objects of each class it has, stripped and not, on its core file, and on
+# Python.
+# shellcheck disable=SC3043 # every sh we know has local
+. "$top_srcdir/tests/live/lib.sh"
+need jq
+need g++
+
+budget='--max-stop 300s'
+
+# build OPTIONS...: the program of classes.cc.
+build()
+{
+	g++ -O1 -std=c++17 -I"$top_srcdir/tests/tracees" "$@" -o "$dir/classes" "$top_srcdir/tests/tracees/classes.cc"
+}
+
+# blocks EVIDENCE NAME: in how many blocks the types are whose names begin so.
+blocks()
+{
+	jq --arg by "$1" --arg name "$2" '[.data.types[] | select(.evidence == $by and (.name | startswith($name))) |
+		.blocks] | add // 0' "$dir/out"
+}
+
+# all_classes: whether each class is in as many blocks as the program says.
+all_classes()
+{
+	local what nr name bad=0
+	while read -r what nr name; do
+		case $what in
+		class) [ "$(blocks rtti "$name")" = "$nr" ] ;;
+		static) [ -n "$is_stripped" ] || [ "$(blocks static "$name")" = "$nr" ] ;;
+		# Words behind an object that are not written may be addresses.
+		below) jq -e --arg name "$name" --argjson nr "$nr" '[.data.types[] | select(.name == $name) | .below.blocks] | add |
+			. >= $nr and . < $nr + 20' "$dir/out" >/dev/null ;;
+		*) continue ;;
+		esac || {
+			echo "$what $nr $name"
+			bad=1
+		}
+	done <"$dir/$tracee_pid.out"
+	[ $bad = 0 ]
+}
+
+# check_classes WORDS
+check_classes()
+{
+	check "$1: each class in as many blocks as there are" all_classes
+	check "$1: no other class of the program" json_is '[.data.types[] | select(.evidence == "rtti" and
+		(.name | test("triangle|shapes::shape$")))] == []'
+	check "$1: shares add up" json_is '.data | .proven.blocks + .inferred.blocks + .global.blocks + .unknown.blocks == .in_use.blocks and
+		.proven.bytes == ([.types[].bytes] | add) and .inferred.bytes == ([.types[].below.bytes] | add)'
+	check "$1: the wrapped objects are not at the beginning" json_is '[.data.types[] | select(.name == "shapes::named") |
+		.inner_blocks] == [400]'
+}
+
+is_stripped=
+check 'the program is built' build
+# shellcheck disable=SC2086 # $budget is two words, here and below
+for how in '' -s; do
+	if [ -n "$how" ]; then
+		is_stripped=yes
+		check 'the program is built and stripped' build -s
+	fi
+	start_command "$dir/classes"
+	check "types ${how:-with symbols}" exits 0 memdiag types --pid "$tracee_pid" $budget --json
+	check_classes "${how:-with symbols}"
+	check 'nothing is said on stderr' test ! -s "$dir/err"
+	check 'the table' exits 0 memdiag types --pid "$tracee_pid" $budget
+	check 'says what is unknown' grep -q '^  unknown .*%  all other blocks$' "$dir/out"
+	check 'has the class' grep -q 'rtti  *classes  *shapes::circle$' "$dir/out"
+	if command -v gcore >/dev/null; then
+		check 'gcore' sh -c "gcore -o '$dir/core' $tracee_pid >'$dir/gcore' 2>&1"
+		check 'its core file' exits 0 memdiag types --core "$dir/core.$tracee_pid" --json
+		check_classes "core file ${how:-with symbols}"
+	else
+		skip 'a core file has the same types' 'gcore is missing'
+	fi
+	check 'the program still works' end_tracee
+done
+
+cat >"$dir/objects.py" <<'END'
+import abc, sys
+class Point:
+    def __init__(self, n): self.x = self.y = n
+class Abstract(abc.ABC):
+    pass
+class Concrete(Abstract):
+    pass
+points = [Point(n) for n in range(3000)]
+concretes = [Concrete() for n in range(200)]
+numbers = [1.5 * n for n in range(4000)]
+print("ready", flush=True)
+sys.stdin.read()
+print("alive", flush=True)
+END
+python=$(command -v /usr/bin/python3 || command -v python3)
+if [ -n "$python" ]; then
+	# Without its own allocator each object is a block.
+	PYTHONMALLOC=malloc start_command "$python" "$dir/objects.py"
+	check 'types of Python' exits 0 memdiag types --pid "$tracee_pid" $budget --json
+	check 'objects of a class' test "$(blocks python Point)" = 3000
+	check 'objects of a class with another metaclass' test "$(blocks python Concrete)" = 200
+	check 'numbers' test "$(blocks python float)" -ge 4000
+	check 'strings, tuples, dictionaries and functions' json_is '["str", "tuple", "dict", "function", "code", "type"] -
+		[.data.types[] | select(.evidence == "python") | .name] == []'
+	check 'most is known' json_is '.data | .proven.bytes + .inferred.bytes > 7 * .in_use.bytes / 10'
+	check 'Python still works' end_tracee
+else
+	skip 'types of Python' 'there is no python3'
+fi
+finish
