@@ -53,6 +53,26 @@ advise_growth(const struct verdict_facts *f, struct verdict *v)
 	verdict_advise_run(f, v, "profile --seconds 60");
 }
 
+/*
+ * A stop in which memory is read takes 0.6 s for a GiB; it is limited to 0.2 s if not said
+ * otherwise.
+ */
+#define STOP_MS_PER_GIB 1000
+#define STOP_DEFAULT_MS 200
+
+/* Advise how to see what holds BYTES of blocks, which needs a stop. */
+static void
+advise_holders(const struct verdict_facts *f, struct verdict *v, uint64_t bytes)
+{
+	const uint64_t stop_ms = (bytes >> 20) * STOP_MS_PER_GIB >> 10;
+	char command[64] = "retained";
+
+	if (stop_ms > STOP_DEFAULT_MS)
+		snprintf(command, sizeof command, "retained --max-stop %" PRIu64 "s",
+			stop_ms / 1000 + 1);
+	verdict_advise_run(f, v, command);
+}
+
 static bool
 judge_live_large(const struct verdict_facts *f, struct verdict *v)
 {
@@ -67,6 +87,7 @@ judge_live_large(const struct verdict_facts *f, struct verdict *v)
 		"%s%s, %s, is memory that the program allocated and has not freed: data "
 		"it needs, or a leak. Trimming does not help.",
 		f->is_bound ? "Up to " : "", BYTES(bytes), SHARE(f, bytes));
+	advise_holders(f, v, bytes);
 	advise_growth(f, v);
 	return true;
 }

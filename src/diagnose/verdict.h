@@ -131,7 +131,7 @@ struct verdict_facts {
 	uint64_t machine_bytes;		 /* all memory that the kernel manages; 0: unknown */
 };
 
-#define VERDICT_ACTIONS 2
+#define VERDICT_ACTIONS 3
 
 struct verdict {
 	const char *id;	      /* stable: doc/verdicts.md */
