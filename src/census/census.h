@@ -18,6 +18,10 @@
 
 #include "base/raddr.h"
 
+struct census_sum {
+	uint64_t blocks, bytes; /* usable bytes */
+};
+
 /*
  * ---- addresses ----------------------------------------------------------------------------------
  */
@@ -135,13 +139,15 @@ enum census_root_kind {
 	CENSUS_STACK,	 /* of a thread, with its thread-local storage */
 	CENSUS_REGISTER, /* of a stopped thread */
 	CENSUS_MAPPING,	 /* any other memory */
+	CENSUS_OBJECT,	 /* objects of one type in pools of CPython */
 };
 
 /* Memory that holds roots. */
 struct census_range {
-	raddr start, end; /* for registers: their number, in words */
+	raddr start, end; /* 0 for registers and objects */
 	enum census_root_kind kind;
-	pid_t tid; /* of STACK and REGISTER; else 0 */
+	pid_t tid;     /* of STACK and REGISTER; else 0 */
+	uint32_t type; /* of OBJECT: the number in the table of types, 0: unknown; else 0 */
 };
 
 /* A word that holds the address of a block. */
@@ -168,10 +174,6 @@ struct census_roots {
  * ---- the census ---------------------------------------------------------------------------------
  */
 
-struct census_sum {
-	uint64_t blocks, bytes; /* usable bytes */
-};
-
 /* The type of a chunk: its number in the table of types, and the word that shows it. */
 #define CENSUS_TYPE_BITS 29
 #define CENSUS_TYPE_MASK ((UINT32_C(1) << CENSUS_TYPE_BITS) - 1)
@@ -182,6 +184,16 @@ struct census {
 	struct census_chunks chunks;
 	struct census_edges edges;
 	struct census_roots roots;
+	/*
+	 * Objects in pools of CPython, and free blocks in them; they are not blocks of malloc.
+	 * Only where types are looked for: of each type in the table, unknown ones at 0.
+	 */
+	struct {
+		struct census_sum *v; /* owned */
+		size_t nr;
+		struct census_sum all;
+		uint64_t free_bytes;
+	} pooled;
 	struct {
 		uint32_t *v; /* owned; of each chunk; nr is 0 if types were not looked for */
 		size_t nr, room;

@@ -121,18 +121,6 @@ collect_segment(raddr start, raddr end, void *arg)
 	collect_extent(c, raddr_add(start, c->header_bytes), end);
 }
 
-/*
- * Return whether a word is the number of references to an object of CPython: a small one, or
- * that of an object that is never freed (Include/refcount.h, 3.12 to 3.14).  An array of types
- * has addresses there.
- */
-static bool
-is_refcount(uint64_t word)
-{
-	return (word && word <= 1U << 24) || word == 0xffffffff || word == 0x3fffffff ||
-		word == 0xc0000000 || word == 0x50000000;
-}
-
 /* Look at the first words of a block for the address of a type. */
 static void
 look_for_type(struct census_collector *c, const char *at, uint64_t bytes)
@@ -142,12 +130,10 @@ look_for_type(struct census_collector *c, const char *at, uint64_t bytes)
 	for (uint64_t i = 0; i < bytes && c->at_word < CENSUS_TYPE_WORDS && !c->type;
 		i += size, c->at_word++) {
 		const uint64_t word = word_from(at + i, size);
-		const uint32_t nr = census_type_at(c->types, word);
-		const struct census_type *type = &c->types->type.v[nr];
+		const uint32_t type = census_type_for(c->types, word, c->at_word, c->last_word);
 
-		if (nr && type->words >> c->at_word & 1 &&
-			(type->evidence != CENSUS_PYTHON || is_refcount(c->last_word)))
-			c->type = nr | c->at_word << CENSUS_TYPE_BITS;
+		if (type)
+			c->type = type | c->at_word << CENSUS_TYPE_BITS;
 		c->last_word = word;
 	}
 }

@@ -115,7 +115,9 @@ owner_of_root(struct owners_search *s, const struct census_root *root, struct ce
 	const struct object *object;
 	const struct variable *variable;
 
-	*ret = (struct census_owner){ .kind = range->kind, .start = range->start };
+	*ret = (struct census_owner){
+		.kind = range->kind, .start = range->start, .type = range->type
+	};
 	if (range->kind == CENSUS_STACK || range->kind == CENSUS_REGISTER) {
 		ret->kind = CENSUS_STACK;
 		ret->tid = range->tid;
@@ -148,6 +150,8 @@ owner_by_place(const void *a, const void *b)
 		return x->kind < y->kind ? -1 : 1;
 	if (x->tid != y->tid)
 		return x->tid < y->tid ? -1 : 1;
+	if (x->type != y->type)
+		return x->type < y->type ? -1 : 1;
 	return (x->start.v > y->start.v) - (x->start.v < y->start.v);
 }
 

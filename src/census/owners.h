@@ -14,6 +14,7 @@ struct census_owner {
 	const char *path;   /* of the object; owned by the objects */
 	raddr start;	    /* of the variable, or the mapping */
 	pid_t tid;	    /* of STACK, which has the thread's registers, too */
+	uint32_t type;	    /* of OBJECT: the number of the type, 0: unknown; else 0 */
 	uint32_t first, nr; /* its blocks, in struct census_owners */
 };
 

@@ -31,6 +31,7 @@ census_release(struct census *c)
 	census_edges_release(&c->edges);
 	census_roots_release(&c->roots);
 	free(c->type_of.v);
+	free(c->pooled.v);
 	*c = (struct census){ 0 };
 }
 
@@ -144,7 +145,7 @@ census_read_with(struct census *c, struct heap *heap, const struct process *p,
 	struct err *e)
 {
 	auto_thread_stacks struct thread_stacks stacks = { 0 };
-	struct census_before before = { &p->objects, &space->threads, &stacks };
+	struct census_before before = { &p->objects, &space->threads, &stacks, opt->types };
 	struct census_collector collector = {
 		.census = c,
 		.types = opt->types,

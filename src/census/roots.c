@@ -10,8 +10,11 @@
 #include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/word.h"
 #include "census/chunks.h"
+#include "census/pools.h"
 #include "census/slots.h"
+#include "census/type-table.h"
 #include "elf/objects.h"
 #include "elf/regions.h"
 #include "glibc/arenas.h"
@@ -32,6 +35,7 @@
 
 #define PIECE_BYTES (UINT64_C(1) << 20)
 #define THREADS_MAX 65536
+#define PAGE_BYTES UINT64_C(4096)
 
 void
 census_roots_release(struct census_roots *r)
@@ -65,6 +69,9 @@ struct roots_read {
 		size_t nr, room;
 	} thread;
 	char *buf;
+	uint32_t range;		 /* of the words that are scanned */
+	bool has_pools;		 /* the present memory may have pools of CPython */
+	uint32_t *range_of_type; /* owned; of objects, by type; 0: not made yet */
 	bool is_late;
 	bool is_out_of_memory;
 };
@@ -86,7 +93,10 @@ roots_begin(
 
 	if (!range)
 		return -1;
-	*range = (struct census_range){ { start }, { end }, kind, tid };
+	*range = (struct census_range){
+		.start = { start }, .end = { end }, .kind = kind, .tid = tid
+	};
+	r->range = (uint32_t)r->c->roots.range.nr - 1;
 	return 0;
 }
 
@@ -108,7 +118,7 @@ roots_scan(struct roots_read *r, const char *at, uint64_t bytes, uint64_t addr)
 			r->is_out_of_memory = true;
 			return;
 		}
-		*root = (struct census_root){ addr + i, granule, (uint32_t)roots->range.nr - 1 };
+		*root = (struct census_root){ addr + i, granule, r->range };
 	}
 	roots->bytes += bytes;
 }
@@ -322,6 +332,91 @@ roots_list_gaps(struct roots_read *r)
 	return 0;
 }
 
+/* ---- pools of CPython ---- */
+
+/* Return the type of the object in the SIZE bytes of a block AT; CENSUS_NO_TYPE if it has none. */
+static uint32_t
+pooled_type(const struct roots_read *r, const char *at, size_t size)
+{
+	uint64_t last = 0;
+
+	for (unsigned int i = 0; i < CENSUS_TYPE_WORDS && (i + 1) * sizeof last <= size; i++) {
+		const uint64_t word = word_from(at + i * sizeof word, sizeof word);
+		const uint32_t type = census_type_for(r->before->types, word, i, last);
+
+		if (type)
+			return type;
+		last = word;
+	}
+	return CENSUS_NO_TYPE;
+}
+
+/* Make the range of objects of TYPE the present one.  0, or -1 without memory. */
+static int
+roots_begin_objects(struct roots_read *r, uint32_t type)
+{
+	if (r->range_of_type[type]) {
+		r->range = r->range_of_type[type];
+		return 0;
+	}
+	if (roots_begin(r, CENSUS_OBJECT, 0, 0, 0) < 0)
+		return -1;
+	r->c->roots.range.v[r->range].type = type;
+	r->range_of_type[type] = r->range;
+	return 0;
+}
+
+/* Add the objects in POOL, of which SIZE bytes are at AT, and scan those that are in use. */
+static void
+roots_scan_pool(struct roots_read *r, const struct census_pool *pool, const char *at, size_t size)
+{
+	const uint32_t range = r->range;
+	struct census *c = r->c;
+
+	for (uint32_t offset = pool->first, nr = 0; offset < pool->end && offset < size;
+		offset += pool->block_bytes, nr++) {
+		size_t bytes =
+			pool->block_bytes < size - offset ? pool->block_bytes : size - offset;
+		uint32_t type;
+
+		if (census_pool_is_free(pool, nr)) {
+			c->pooled.free_bytes += pool->block_bytes;
+			continue;
+		}
+		type = pooled_type(r, at + offset, bytes);
+		if (roots_begin_objects(r, type) < 0) {
+			r->is_out_of_memory = true;
+			return;
+		}
+		c->pooled.v[type].blocks++;
+		c->pooled.v[type].bytes += pool->block_bytes;
+		roots_scan(r, at + offset, bytes, pool->addr + offset);
+	}
+	c->pooled.free_bytes += pool->bytes - pool->end;
+	r->range = range;
+}
+
+/* Scan the SIZE bytes at AT, which are at ADDR, with the pools among them. */
+static void
+roots_scan_mapping(struct roots_read *r, const char *at, size_t size, uint64_t addr)
+{
+	for (size_t i = 0; i < size;) {
+		size_t step = CENSUS_POOL_ALIGN - (addr + i) % CENSUS_POOL_ALIGN;
+		struct census_pool pool;
+
+		if (step > size - i)
+			step = size - i;
+		if ((addr + i) % CENSUS_POOL_ALIGN == 0 &&
+			census_pool_look(&pool, at + i, size - i, addr + i)) {
+			step = pool.bytes < size - i ? pool.bytes : size - i;
+			roots_scan_pool(r, &pool, at + i, step);
+		} else {
+			roots_scan(r, at + i, step, addr + i);
+		}
+		i += step;
+	}
+}
+
 /* ---- memory ---- */
 
 static bool
@@ -336,7 +431,9 @@ static void
 roots_read_memory(struct roots_read *r, uint64_t at, uint64_t end)
 {
 	while (at < end && !r->is_out_of_memory && !roots_are_late(r)) {
-		uint64_t size = end - at < PIECE_BYTES ? end - at : PIECE_BYTES;
+		/* Pieces end at multiples of their size, so that none ends within a pool. */
+		uint64_t room = PIECE_BYTES - at % PIECE_BYTES;
+		uint64_t size = end - at < room ? end - at : room;
 		struct err ignored;
 		ssize_t n = os_read_some(r->look->t, (raddr){ at }, r->buf, size, &ignored);
 
@@ -344,7 +441,7 @@ roots_read_memory(struct roots_read *r, uint64_t at, uint64_t end)
 			r->c->unread_bytes += end - at;
 			return;
 		}
-		roots_scan(r, r->buf, (uint64_t)n, at);
+		(r->has_pools ? roots_scan_mapping : roots_scan)(r, r->buf, (size_t)n, at);
 		at += (uint64_t)n;
 	}
 }
@@ -432,35 +529,85 @@ stack_at(const struct thread_stacks *s, uint64_t addr)
 	return from < s->nr && addr >= s->v[from].start.v ? &s->v[from] : NULL;
 }
 
+/*
+ * Begin the range of the part of a region from START to END, which is all in one object, in one
+ * stack, or in neither.
+ */
 static int
-roots_begin_region(struct roots_read *r, const struct region *region)
+roots_begin_part(struct roots_read *r, const struct region *region, uint64_t start, uint64_t end)
 {
-	const struct thread_stack *stack = stack_at(r->before->stacks, region->start.v);
-	const bool is_global = objects_at(r->before->objects, region->start);
+	const struct thread_stack *stack = stack_at(r->before->stacks, start);
+	const bool is_global = objects_at(r->before->objects, (raddr){ start });
 
+	r->has_pools = r->range_of_type && !is_global && !stack && region->prot[3] == 'p';
 	return roots_begin(r,
 		is_global	? CENSUS_GLOBAL
 			: stack ? CENSUS_STACK
 				: CENSUS_MAPPING,
-		stack ? stack->tid : 0, region->start.v, region->end.v);
+		stack ? stack->tid : 0, start, end);
+}
+
+/*
+ * Return the end of the part of a region that begins at START.  The kernel merges the end of an
+ * object's data with memory that is mapped after it.
+ */
+static uint64_t
+part_end(const struct roots_read *r, const struct region *region, uint64_t start)
+{
+	const struct object *object = objects_at(r->before->objects, (raddr){ start });
+	uint64_t end = object ? (object->end.v + PAGE_BYTES - 1) & -PAGE_BYTES : region->end.v;
+
+	return end < region->end.v ? end : region->end.v;
 }
 
 static int
-roots_region(struct roots_read *r, const struct region *region, struct err *e)
+roots_part(struct roots_read *r, const struct region *region, uint64_t start, uint64_t end,
+	struct err *e)
 {
-	struct os_page_run all = { .start = region->start, .end = region->end, .is_present = true };
+	struct os_page_run all = { .start = { start }, .end = { end }, .is_present = true };
 	struct roots_region arg = { r, region->prot[3] == 's' || !region_has_file(region) };
 
-	if (roots_begin_region(r, region) < 0)
+	if (roots_begin_part(r, region, start, end) < 0)
 		return roots_fail(e);
 	if (!r->look->pages) {
 		roots_run(&all, &arg);
 		return 0;
 	}
-	return os_pages_walk(r->look->pages, region->start, region->end, true, roots_run, &arg, e) <
-			0
+	return os_pages_walk(r->look->pages, (raddr){ start }, (raddr){ end }, true, roots_run,
+		       &arg, e) < 0
 		? -1
 		: 0;
+}
+
+static int
+roots_region(struct roots_read *r, const struct region *region, struct err *e)
+{
+	for (uint64_t start = region->start.v, end; start < region->end.v; start = end) {
+		end = part_end(r, region, start);
+		if (roots_part(r, region, start, end, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Prepare to look for pools, if the target is CPython. */
+static int
+roots_expect_pools(struct roots_read *r)
+{
+	const struct census_type_table *types = r->before->types;
+	struct census *c = r->c;
+
+	free(c->pooled.v);
+	c->pooled.v = NULL;
+	c->pooled.nr = 0;
+	c->pooled.all = (struct census_sum){ 0 };
+	c->pooled.free_bytes = 0;
+	if (!types || !types->has_python)
+		return 0;
+	c->pooled.nr = types->type.nr;
+	c->pooled.v = calloc(types->type.nr, sizeof *c->pooled.v);
+	r->range_of_type = calloc(types->type.nr, sizeof *r->range_of_type);
+	return c->pooled.v && r->range_of_type ? 0 : -1;
 }
 
 static int
@@ -469,7 +616,7 @@ roots_read_all(struct roots_read *r, struct err *e)
 	const struct regions *m = r->look->maps;
 
 	r->buf = malloc(PIECE_BYTES);
-	if (!r->buf)
+	if (!r->buf || roots_expect_pools(r) < 0)
 		return roots_fail(e);
 	if ((r->look->t->core || r->look->deadline_ns) && roots_threads(r, e) < 0)
 		return -1;
@@ -478,6 +625,10 @@ roots_read_all(struct roots_read *r, struct err *e)
 	for (size_t i = 0; i < m->nr && !r->is_late && !r->is_out_of_memory; i++)
 		if (has_roots(&m->region[i]) && roots_region(r, &m->region[i], e) < 0)
 			return -1;
+	for (size_t i = 0; i < r->c->pooled.nr; i++) {
+		r->c->pooled.all.blocks += r->c->pooled.v[i].blocks;
+		r->c->pooled.all.bytes += r->c->pooled.v[i].bytes;
+	}
 	return r->is_out_of_memory ? roots_fail(e) : r->is_late;
 }
 
@@ -494,6 +645,7 @@ census_roots_read(struct census *c, const struct heap_look *look,
 	free(r.gaps.v);
 	free(r.thread.v);
 	free(r.buf);
+	free(r.range_of_type);
 	return result;
 }
 

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "census/census.h"
 
+struct census_type_table;
 struct heap_look;
 struct objects;
 struct thread_stacks;
@@ -17,6 +18,7 @@ struct census_before {
 	const struct objects *objects;
 	const struct threads *threads;
 	const struct thread_stacks *stacks;
+	const struct census_type_table *types; /* NULL: types are not looked for */
 };
 
 /*

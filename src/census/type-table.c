@@ -136,6 +136,7 @@ census_type_table_add(struct census_type_table *t, const struct census_type *typ
 		t->type.nr--;
 		return type_table_fail(e);
 	}
+	t->has_python |= type->evidence == CENSUS_PYTHON;
 	put(t, (uint32_t)t->type.nr - 1);
 	t->is_near[type->address >> 24] = 1;
 	return 0;
@@ -148,4 +149,22 @@ census_type_find(const struct census_type_table *t, uint64_t addr)
 		if (t->type.v[t->slot[at]].address == addr)
 			return t->slot[at];
 	return CENSUS_NO_TYPE;
+}
+
+/*
+ * Return whether a word is the number of references to an object of CPython: a small one, or
+ * that of an object that is never freed (Include/refcount.h, 3.12 to 3.14).  An array of types
+ * has addresses there.
+ */
+static bool
+is_refcount(uint64_t word)
+{
+	return (word && word <= 1U << 24) || word == 0xffffffff || word == 0x3fffffff ||
+		word == 0xc0000000 || word == 0x50000000;
+}
+
+bool
+census_type_fits(const struct census_type *type, unsigned int nr, uint64_t last)
+{
+	return type->words >> nr & 1 && (type->evidence != CENSUS_PYTHON || is_refcount(last));
 }

@@ -45,6 +45,7 @@ struct census_type_table {
 	size_t nr_slots;
 	uint8_t *is_near;	    /* owned; for each 16 MiB of addresses: a type is there */
 	struct census_names *names; /* owned; the memory of names */
+	bool has_python;	    /* there are types of CPython */
 };
 
 int census_type_table_init(struct census_type_table *t, struct err *e);
@@ -66,6 +67,18 @@ static inline uint32_t
 census_type_at(const struct census_type_table *t, uint64_t addr)
 {
 	return addr >> 48 || !t->is_near[addr >> 24] ? CENSUS_NO_TYPE : census_type_find(t, addr);
+}
+
+/* Return whether word NR of a block after the word LAST may have the address of TYPE. */
+bool census_type_fits(const struct census_type *type, unsigned int nr, uint64_t last);
+
+/* Return the type that WORD shows as word NR of a block, after the word LAST, or CENSUS_NO_TYPE. */
+static inline uint32_t
+census_type_for(const struct census_type_table *t, uint64_t word, unsigned int nr, uint64_t last)
+{
+	const uint32_t type = census_type_at(t, word);
+
+	return type && census_type_fits(&t->type.v[type], nr, last) ? type : CENSUS_NO_TYPE;
 }
 
 const char *census_evidence_name(enum census_evidence e);

@@ -88,6 +88,26 @@ owners_spread(struct types_sum *s, int steps)
 	return 0;
 }
 
+/* Give what the roots of KIND lead to, and has no type and no owner, to its owner. */
+static int
+take_roots(struct types_sum *s, enum census_root_kind kind)
+{
+	const struct census *c = s->c;
+
+	for (size_t i = 0; i < c->roots.root.nr; i++) {
+		const struct census_root *root = &c->roots.root.v[i];
+		const struct census_range *range = &c->roots.range.v[root->range];
+
+		if (range->kind != kind || types_type_of(s, root->to) || s->owner[root->to] ||
+			(kind == CENSUS_OBJECT && !range->type))
+			continue;
+		s->owner[root->to] = kind == CENSUS_OBJECT ? range->type : OWNER_GLOBAL;
+		if (owner_push(&s->now, root->to) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 find_owners(struct types_sum *s)
 {
@@ -96,18 +116,9 @@ find_owners(struct types_sum *s)
 	for (uint32_t chunk = 0; chunk < c->chunks.state.nr; chunk++)
 		if (types_type_of(s, chunk) && owner_push(&s->now, chunk) < 0)
 			return -1;
-	if (owners_spread(s, CENSUS_OWNER_STEPS) < 0)
+	if (take_roots(s, CENSUS_OBJECT) < 0 || owners_spread(s, CENSUS_OWNER_STEPS) < 0 ||
+		take_roots(s, CENSUS_GLOBAL) < 0)
 		return -1;
-	for (size_t i = 0; i < c->roots.root.nr; i++) {
-		const struct census_root *root = &c->roots.root.v[i];
-
-		if (c->roots.range.v[root->range].kind != CENSUS_GLOBAL ||
-			types_type_of(s, root->to) || s->owner[root->to])
-			continue;
-		s->owner[root->to] = OWNER_GLOBAL;
-		if (owner_push(&s->now, root->to) < 0)
-			return -1;
-	}
 	return owners_spread(s, CENSUS_OWNER_STEPS - 1);
 }
 
@@ -182,6 +193,7 @@ row_join(struct census_type_row *to, const struct census_type_row *from)
 		to->example[i] = from->example[k];
 	sum_join(&to->own, &from->own);
 	sum_join(&to->below, &from->below);
+	sum_join(&to->pooled, &from->pooled);
 	to->inner_blocks += from->inner_blocks;
 	if (from->largest_bytes > to->largest_bytes)
 		to->largest_bytes = from->largest_bytes;
@@ -238,7 +250,9 @@ types_sum(struct types_sum *s)
 	for (uint32_t type = 1; type < s->table->type.nr; type++) {
 		struct census_type_row *added;
 
-		if (!s->row[type].own.blocks)
+		if (type < s->c->pooled.nr)
+			s->row[type].pooled = s->c->pooled.v[type];
+		if (!s->row[type].own.blocks && !s->row[type].pooled.blocks)
 			continue;
 		added = array_add(&s->s->row);
 		if (!added)

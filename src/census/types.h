@@ -14,6 +14,7 @@ struct census_type_row {
 	struct census_sum own; /* blocks that have its address */
 	struct census_sum
 		below; /* blocks without a type that these lead to, see CENSUS_OWNER_STEPS */
+	struct census_sum pooled; /* objects in pools of CPython, which are not blocks */
 	uint64_t largest_bytes;
 	uint64_t inner_blocks; /* those in which the address is not the first word */
 	raddr example[CENSUS_TYPE_EXAMPLES];

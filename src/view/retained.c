@@ -95,7 +95,7 @@ retained_print_owners(struct ui_output *out, const struct ui_options *ui,
 	for (size_t i = 0; i < shown; i++) {
 		const struct census_retained_owner *o = &sums->owner.v[i];
 
-		type_name_owner(&r->owners->owner.v[o->owner], name, sizeof name);
+		type_name_owner(&r->owners->owner.v[o->owner], &r->of->types, name, sizeof name);
 		if (retained_add(t, ui, r, o->held.bytes, o->held.blocks, name, e) < 0)
 			return -1;
 	}
@@ -178,7 +178,8 @@ retained_print_path(struct ui_output *out, const struct ui_options *ui,
 		return retained_print_hop(out, ui, r, r->chunk, e);
 	}
 	fprintf(out->f, "%s\n",
-		type_name_owner(&r->owners->owner.v[path->owner], name, sizeof name));
+		type_name_owner(
+			&r->owners->owner.v[path->owner], &r->of->types, name, sizeof name));
 	for (size_t i = 0; i < path->hop.nr; i++)
 		if (retained_print_hop(out, ui, r, path->hop.v[i], e) < 0)
 			return -1;
@@ -206,13 +207,15 @@ retained_sum_json(const struct census_sum *s)
 }
 
 static json_t *
-retained_owner_json(const struct census_owner *owner, const struct census_sum *held)
+retained_owner_json(const struct retained_report *r, const struct census_owner *owner,
+	const struct census_sum *held)
 {
-	json_t *o = json_pack("{s:s, s:o, s:o, s:o, s:o}", "kind", type_name_owner_kind(owner),
+	json_t *o = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind", type_name_owner_kind(owner),
 		"symbol", owner->name ? ui_json_string(owner->name) : json_null(), "module",
 		owner->path ? ui_json_string(owner->path) : json_null(), "address",
 		owner->start.v ? ui_json_address(owner->start) : json_null(), "tid",
-		owner->tid ? json_integer(owner->tid) : json_null());
+		owner->tid ? json_integer(owner->tid) : json_null(), "type",
+		owner->type ? ui_json_string(r->of->types.type.v[owner->type].name) : json_null());
 
 	if (held)
 		json_object_set_new(o, "retained", retained_sum_json(held));
@@ -257,7 +260,7 @@ retained_path_json(const struct retained_report *r)
 	for (size_t i = 0; i < r->path->hop.nr; i++)
 		json_array_append_new(hops, retained_hop_json(r, r->path->hop.v[i]));
 	return json_pack("{s:o, s:o, s:o}", "root",
-		r->path->hop.nr ? retained_owner_json(&r->owners->owner.v[r->path->owner], NULL)
+		r->path->hop.nr ? retained_owner_json(r, &r->owners->owner.v[r->path->owner], NULL)
 				: json_null(),
 		"hops", hops, "referrers", ui_json_number(r->path->nr_referrers));
 }
@@ -271,7 +274,7 @@ retained_set_sums(json_t *data, const struct retained_report *r)
 
 	for (size_t i = 0; i < sums->owner.nr; i++)
 		json_array_append_new(owners,
-			retained_owner_json(&r->owners->owner.v[sums->owner.v[i].owner],
+			retained_owner_json(r, &r->owners->owner.v[sums->owner.v[i].owner],
 				&sums->owner.v[i].held));
 	for (size_t i = 0; i < sums->type.nr; i++)
 		json_array_append_new(types, retained_type_json(r, &sums->type.v[i]));

@@ -38,7 +38,8 @@ type_name_module(const char *path)
 }
 
 const char *
-type_name_owner(const struct census_owner *owner, char *buf, size_t size)
+type_name_owner(const struct census_owner *owner, const struct census_type_table *types, char *buf,
+	size_t size)
 {
 	char name[TYPE_NAME_BYTES], module[TYPE_NAME_BYTES];
 	auto_free char *source = owner->name ? demangle(owner->name) : NULL;
@@ -46,6 +47,11 @@ type_name_owner(const struct census_owner *owner, char *buf, size_t size)
 	text_printable(type_name_module(owner->path), module, sizeof module);
 	if (owner->kind == CENSUS_STACK && owner->tid)
 		snprintf(buf, size, "stack of thread %d", (int)owner->tid);
+	else if (owner->kind == CENSUS_OBJECT)
+		snprintf(buf, size, "objects of Python: %s",
+			owner->type
+				? text_printable(types->type.v[owner->type].name, name, sizeof name)
+				: "other types");
 	else if (owner->kind == CENSUS_STACK)
 		snprintf(buf, size, "stack");
 	else if (owner->name)
@@ -66,6 +72,7 @@ type_name_owner_kind(const struct census_owner *owner)
 		[CENSUS_STACK] = "stack",
 		[CENSUS_REGISTER] = "stack",
 		[CENSUS_MAPPING] = "mapping",
+		[CENSUS_OBJECT] = "object",
 	};
 
 	return name[owner->kind];

@@ -17,7 +17,8 @@ char *type_name_of(const struct census_type *type);
 const char *type_name_module(const char *path);
 
 /* Write an owner as in "global cache (server)", made printable, to BUF; return BUF. */
-const char *type_name_owner(const struct census_owner *owner, char *buf, size_t size);
+const char *type_name_owner(const struct census_owner *owner, const struct census_type_table *types,
+	char *buf, size_t size);
 
 /* Return the word for the kind of an owner in JSON. */
 const char *type_name_owner_kind(const struct census_owner *owner);

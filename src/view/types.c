@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -46,6 +47,84 @@ types_print_head(const struct ui_output *out, const struct ui_options *ui,
 	types_print_share(out, ui, "unknown", &sums->unknown, all, "all other blocks");
 }
 
+/* ---- objects in pools ---- */
+
+static int
+types_by_pooled(const void *a, const void *b)
+{
+	const struct census_type_row *const *x = a, *const *y = b;
+	const uint64_t x_bytes = (*x)->pooled.bytes, y_bytes = (*y)->pooled.bytes;
+
+	if (x_bytes != y_bytes)
+		return x_bytes > y_bytes ? -1 : 1;
+	return ((*x)->type > (*y)->type) - ((*x)->type < (*y)->type);
+}
+
+static int
+types_add_pooled(struct ui_table *t, const struct ui_options *ui, const struct census_sum *sum,
+	const char *name, struct err *e)
+{
+	char objects[24], printable[TYPE_NAME_BYTES];
+
+	snprintf(objects, sizeof objects, "%" PRIu64, sum->blocks);
+	text_printable(name, printable, sizeof printable);
+	return ui_table_add(t, e, UI_SIZE(ui, sum->bytes), objects, printable, NULL);
+}
+
+/* Fill T with the types that have most in pools.  *RET_MORE: those that are left out. */
+static int
+types_fill_pooled(struct ui_table *t, const struct ui_options *ui, const struct census_answer *s,
+	const struct census_type_sums *sums, size_t limit, size_t *ret_more, struct err *e)
+{
+	auto_free const struct census_type_row **row = calloc(sums->row.nr + 1, sizeof *row);
+	size_t nr = 0, shown;
+
+	if (!row)
+		return err_set(e, ENOMEM, "cannot make a table");
+	for (size_t i = 0; i < sums->row.nr; i++)
+		if (sums->row.v[i].pooled.blocks)
+			row[nr++] = &sums->row.v[i];
+	qsort(row, nr, sizeof *row, types_by_pooled);
+	shown = limit && limit < nr ? limit : nr;
+	*ret_more = nr - shown;
+	for (size_t i = 0; i < shown; i++)
+		if (types_add_pooled(
+			    t, ui, &row[i]->pooled, s->types.type.v[row[i]->type].name, e) < 0)
+			return -1;
+	if (s->census.pooled.v[CENSUS_NO_TYPE].blocks)
+		return types_add_pooled(t, ui, &s->census.pooled.v[CENSUS_NO_TYPE],
+			"no object: tables of dictionaries, values", e);
+	return 0;
+}
+
+static int
+types_print_pooled(struct ui_output *out, const struct ui_options *ui,
+	const struct census_answer *s, const struct census_type_sums *sums, size_t limit,
+	struct err *e)
+{
+	auto_table struct ui_table *t = ui_table_new(out);
+	const struct census *c = &s->census;
+	size_t more = 0;
+
+	if (!c->pooled.all.blocks)
+		return 0;
+	fprintf(out->f,
+		"\nIn CPython's pools, which are not malloc's: %s in %" PRIu64
+		" objects, %s free\n",
+		UI_SIZE(ui, c->pooled.all.bytes), c->pooled.all.blocks,
+		UI_SIZE(ui, c->pooled.free_bytes));
+	if (!t || ui_table_column(t, "BYTES", true, e) < 0 ||
+		ui_table_column(t, "OBJECTS", true, e) < 0 ||
+		ui_table_column(t, "TYPE", false, e) < 0)
+		return err_set(e, ENOMEM, "cannot make a table");
+	if (types_fill_pooled(t, ui, s, sums, limit, &more, e) < 0 || ui_table_print(t, e) < 0)
+		return -1;
+	ui_print_more(out->f, more);
+	return 0;
+}
+
+/* ---- the table ---- */
+
 static int
 types_print_row(struct ui_table *t, const struct ui_options *ui, const struct census_type *type,
 	const struct census_type_row *row, struct err *e)
@@ -62,16 +141,26 @@ types_print_row(struct ui_table *t, const struct ui_options *ui, const struct ce
 		text_printable(name, printable, sizeof printable), NULL);
 }
 
-int
-types_show_text(struct ui_output *out, const struct ui_options *ui, const struct census_answer *s,
+/* Return how many rows have blocks: others have only objects in pools. */
+static size_t
+types_with_blocks(const struct census_type_sums *sums)
+{
+	size_t nr = 0;
+
+	while (nr < sums->row.nr && sums->row.v[nr].own.bytes + sums->row.v[nr].below.bytes)
+		nr++;
+	return nr;
+}
+
+static int
+types_print_table(struct ui_output *out, const struct ui_options *ui, const struct census_answer *s,
 	const struct census_type_sums *sums, size_t limit, struct err *e)
 {
 	static const char *const right[] = { "BYTES", "BELOW", "BLOCKS" };
 	static const char *const left[] = { "BY", "MODULE", "TYPE" };
 	auto_table struct ui_table *t = ui_table_new(out);
-	const size_t nr = sums->row.nr, shown = limit && limit < nr ? limit : nr;
+	const size_t nr = types_with_blocks(sums), shown = limit && limit < nr ? limit : nr;
 
-	types_print_head(out, ui, s, sums);
 	if (!t)
 		return err_set(e, ENOMEM, "cannot make a table");
 	for (int i = 0; i < 3; i++)
@@ -93,6 +182,16 @@ types_show_text(struct ui_output *out, const struct ui_options *ui, const struct
 	return 0;
 }
 
+int
+types_show_text(struct ui_output *out, const struct ui_options *ui, const struct census_answer *s,
+	const struct census_type_sums *sums, size_t limit, struct err *e)
+{
+	types_print_head(out, ui, s, sums);
+	return types_print_table(out, ui, s, sums, limit, e) < 0
+		? -1
+		: types_print_pooled(out, ui, s, sums, limit, e);
+}
+
 /* ---- JSON ---- */
 
 static json_t *
@@ -103,6 +202,16 @@ types_sum_json(const struct census_sum *s)
 }
 
 static json_t *
+types_pools_json(const struct census *c)
+{
+	static const struct census_sum zero;
+
+	return json_pack("{s:o, s:o, s:o}", "objects", types_sum_json(&c->pooled.all), "untyped",
+		types_sum_json(c->pooled.nr ? &c->pooled.v[CENSUS_NO_TYPE] : &zero), "free_bytes",
+		ui_json_number(c->pooled.free_bytes));
+}
+
+static json_t *
 types_row_json(const struct census_type *type, const struct census_type_row *row)
 {
 	auto_free char *name = type_name_of(type);
@@ -110,13 +219,14 @@ types_row_json(const struct census_type *type, const struct census_type_row *row
 
 	for (int i = 0; i < CENSUS_TYPE_EXAMPLES && row->example[i].v; i++)
 		json_array_append_new(examples, ui_json_address(row->example[i]));
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
 		ui_json_string(name ? name : type->name), "evidence",
 		census_evidence_name(type->evidence), "module",
 		type->path ? ui_json_string(type->path) : json_null(), "blocks",
 		ui_json_number(row->own.blocks), "bytes", ui_json_number(row->own.bytes), "below",
-		types_sum_json(&row->below), "inner_blocks", ui_json_number(row->inner_blocks),
-		"largest_bytes", ui_json_number(row->largest_bytes), "examples", examples);
+		types_sum_json(&row->below), "pooled", types_sum_json(&row->pooled), "inner_blocks",
+		ui_json_number(row->inner_blocks), "largest_bytes",
+		ui_json_number(row->largest_bytes), "examples", examples);
 }
 
 json_t *
@@ -145,6 +255,7 @@ types_to_json(const struct census_answer *s, const struct census_type_sums *sums
 	json_object_set_new(data, "unknown", types_sum_json(&sums->unknown));
 	view_json_set_stop(stop, s->heap.nr_stops, s->heap.stopped_ns, s->heap.longest_stop_ns);
 	json_object_set_new(data, "stop", stop);
+	json_object_set_new(data, "pools", types_pools_json(&s->census));
 	json_object_set_new(data, "types", types);
 	warnings_to_json(&s->warnings, document);
 	return document;

@@ -53,6 +53,21 @@ check_classes()
 		.inner_blocks] == [400]'
 }
 
+# pooled NAME: how many objects of that type are in the pools of Python.
+pooled()
+{
+	jq --arg name "$1" '[.data.types[] | select(.name == $name) | .pooled.blocks] | add // 0' "$dir/out"
+}
+
+# same_pools: whether the bytes in use in pools are those that Python has counted, but for what it did since.
+same_pools()
+{
+	local counted
+	counted=$(sed -n 's/^# bytes in allocated blocks *= *//p' "$dir/$tracee_pid.err" | tr -d ,)
+	echo "counted: $counted; found: $(json .data.pools.objects.bytes)"
+	json_is ".data.pools.objects.bytes - $counted | . < 20000 and . > -20000"
+}
+
 is_stripped=
 check 'the program is built' build
 # shellcheck disable=SC2086 # $budget is two words, here and below
@@ -79,7 +94,7 @@ for how in '' -s; do
 done
 
 cat >"$dir/objects.py" <<'END'
-import abc, sys
+import abc, os, sys
 class Point:
     def __init__(self, n): self.x = self.y = n
 class Abstract(abc.ABC):
@@ -89,6 +104,8 @@ class Concrete(Abstract):
 points = [Point(n) for n in range(3000)]
 concretes = [Concrete() for n in range(200)]
 numbers = [1.5 * n for n in range(4000)]
+if os.environ["PYTHONMALLOC"] == "pymalloc":
+    sys._debugmallocstats()
 print("ready", flush=True)
 sys.stdin.read()
 print("alive", flush=True)
@@ -104,7 +121,22 @@ if [ -n "$python" ]; then
 	check 'strings, tuples, dictionaries and functions' json_is '["str", "tuple", "dict", "function", "code", "type"] -
 		[.data.types[] | select(.evidence == "python") | .name] == []'
 	check 'most is known' json_is '.data | .proven.bytes + .inferred.bytes > 7 * .in_use.bytes / 10'
+	check 'nothing is in pools' json_is '.data.pools.objects.blocks == 0'
 	check 'Python still works' end_tracee
+
+	# Its own account of its pools goes to stderr (sys._debugmallocstats()).
+	PYTHONMALLOC=pymalloc start_command "$python" "$dir/objects.py"
+	check 'types of Python with pools' exits 0 memdiag types --pid "$tracee_pid" $budget --json
+	check 'objects in pools' test "$(pooled Point)" = 3000
+	check 'objects of a class with another metaclass in pools' test "$(pooled Concrete)" = 200
+	check 'numbers in pools' test "$(pooled float)" -ge 4000
+	check 'all objects in pools have their sum' json_is '([.data.types[].pooled.bytes] | add) + .data.pools.untyped.bytes ==
+		.data.pools.objects.bytes'
+	check 'bytes in pools are those of its own account' same_pools
+	check 'most is known with pools' json_is '.data | .unknown.bytes < 3 * .in_use.bytes / 10'
+	check 'the table of pools' exits 0 memdiag types --pid "$tracee_pid" $budget
+	check 'has the class' grep -q ' 3000  Point$' "$dir/out"
+	check 'Python with pools still works' end_tracee
 else
 	skip 'types of Python' 'there is no python3'
 fi
