@@ -157,6 +157,9 @@ collect_words(const char *at, uint64_t bytes, void *arg)
 {
 	struct census_collector *c = arg;
 
+	/* Without memory each further try would take as long as it takes the kernel to refuse. */
+	if (c->error.kind)
+		return;
 	if (c->types)
 		look_for_type(c, at, bytes);
 	if (census_edges_scan(

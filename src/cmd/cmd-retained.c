@@ -128,6 +128,7 @@ cmd_retained_show(const struct cmd_retained_options *o, struct census_answer *s,
 
 	if ((o->holds.v && cmd_retained_find(&s->census, o->holds, &r.chunk, e) < 0) ||
 		census_owners_find(&owners, &s->census, &s->process.objects, e) < 0 ||
+		census_check_dominators(s, e) < 0 ||
 		census_dominators_find(&dominators, &s->census, &owners, e) < 0)
 		return -1;
 	if (o->holds.v ? census_path_find(&path, &s->census, &owners, r.chunk, e) < 0

@@ -4,6 +4,7 @@
 #include "diagnose/census.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/debug.h"
 #include "base/text.h"
@@ -22,12 +23,15 @@
 #include "os/memory.h"
 #include "os/target.h"
 #include "ui/claim.h"
+#include "ui/output.h"
 
 /*
  * A census takes at most this part of the heaps, unless their blocks are small and full of
  * pointers.
  */
 #define OWN_SHARE 4
+/* For each block, besides four bytes for each pointer to one (census/dominators.c). */
+#define DOMINATORS_BYTES 48
 /* Below this no need is announced. */
 #define OWN_SMALL_BYTES (UINT64_C(256) << 20)
 
@@ -45,30 +49,47 @@ census_heap_bytes(const struct space *s)
 	return bytes;
 }
 
+/* Fail with E if memdiag may not take NEED bytes for WHAT. */
+static int
+census_need(uint64_t need, const char *what, struct err *e)
+{
+	const uint64_t left = os_memory_left();
+	char own[32], room[32];
+
+	if (need <= OWN_SMALL_BYTES || need <= left)
+		return 0;
+	err_set_kind(e, ERR_FAILED, 0, "%s takes up to %s of memory in memdiag, which may take %s",
+		what, text_bytes(need, own, sizeof own), text_bytes(left, room, sizeof room));
+	return err_hint(e, "--max-memory allows more");
+}
+
 /*
  * Refuse a census for which memdiag has not enough memory, before the process is stopped; announce
  * a large one.
  */
 static int
-census_check_memory(struct census_answer *s, struct err *e)
+census_check_memory(const struct census_answer *s, const struct census_question *q, struct err *e)
 {
 	const uint64_t heap = census_heap_bytes(&s->space), need = heap / OWN_SHARE;
-	const uint64_t left = os_memory_left();
-	char all[32], own[32], room[32];
+	char what[64], bytes[32];
 
-	if (need <= OWN_SMALL_BYTES || need <= left) {
-		if (need > OWN_SMALL_BYTES)
-			warnings_add(&s->warnings, false,
-				"a census of %s takes up to %s of memory in memdiag",
-				text_bytes(heap, all, sizeof all),
-				text_bytes(need, own, sizeof own));
-		return 0;
-	}
-	err_set_kind(e, ERR_FAILED, 0,
-		"a census of %s takes up to %s of memory in memdiag, which may take %s",
-		text_bytes(heap, all, sizeof all), text_bytes(need, own, sizeof own),
-		text_bytes(left, room, sizeof room));
-	return err_hint(e, "--max-memory allows more");
+	snprintf(what, sizeof what, "a census of %s", text_bytes(heap, bytes, sizeof bytes));
+	if (census_need(need, what, e) < 0)
+		return -1;
+	if (need > OWN_SMALL_BYTES)
+		ui_note(&q->ui, "%s takes up to %s of memory in memdiag", what,
+			text_bytes(need, bytes, sizeof bytes));
+	return 0;
+}
+
+int
+census_check_dominators(const struct census_answer *s, struct err *e)
+{
+	const struct census *c = &s->census;
+
+	return census_need(
+		c->chunks.state.nr * DOMINATORS_BYTES + c->edges.to.nr * sizeof *c->edges.to.v,
+		"finding what holds what", e);
 }
 
 /* ---- warnings ---- */
@@ -159,7 +180,7 @@ census_ask(struct census_answer *s, const struct census_question *q, struct err 
 		process_read(&s->process, &s->target, e) < 0)
 		return -1;
 	s->has_status = !q->core && os_status(&s->target, 0, &s->status, &ignored) == 0;
-	if (census_read_space(s, e) < 0 || census_check_memory(s, e) < 0 ||
+	if (census_read_space(s, e) < 0 || census_check_memory(s, q, e) < 0 ||
 		(q->wants_types && census_find_types(s, e) < 0) || census_read_all(s, q, e) < 0)
 		return -1;
 	census_warn(s);

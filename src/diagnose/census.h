@@ -43,6 +43,12 @@ struct census_answer {
  */
 int census_ask(struct census_answer *s, const struct census_question *q, struct err *e);
 
+/*
+ * Check that memdiag may take the memory that census_dominators_find() needs for S.  0, or -1 with
+ * E.
+ */
+int census_check_dominators(const struct census_answer *s, struct err *e);
+
 void census_answer_release(struct census_answer *s);
 #define auto_census_answer __attribute__((cleanup(census_answer_release)))
 
