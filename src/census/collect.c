@@ -140,13 +140,13 @@ look_for_type(struct census_collector *c, const char *at, uint64_t bytes)
 
 /* Keep the type of the chunk that ends, and begin with the next one.  0, or -1 without memory. */
 static int
-close_type(struct census_collector *c, bool is_block)
+close_type(struct census_collector *c)
 {
 	uint32_t *type = array_add(&c->census->type_of);
 
 	if (!type)
 		return -1;
-	*type = is_block ? c->type : CENSUS_NO_TYPE;
+	*type = c->type;
 	c->type = CENSUS_NO_TYPE;
 	c->at_word = 0;
 	return 0;
@@ -182,7 +182,7 @@ collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 		census_edges_close(g, (uint32_t)all->chunks.state.nr, g->to.nr - c->closed) < 0 ||
 		census_chunks_add(&all->chunks, addr + c->header_bytes,
 			use == HEAP_USE_BLOCK ? CENSUS_BLOCK : 0) < 0 ||
-		(c->types && close_type(c, use == HEAP_USE_BLOCK) < 0))
+		(c->types && close_type(c) < 0))
 		collect_fail(c);
 	c->closed = g->to.nr;
 }
