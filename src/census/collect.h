@@ -13,6 +13,7 @@ struct census_mapped {
 
 struct census_collector {
 	struct census *census;
+	const struct census_options *how;
 	const struct census_mapped *mapped; /* borrowed; sorted by address */
 	size_t nr_mapped;
 	/* Called in the stop, when all chunks are known; as end() of struct heap_visitor. */
@@ -20,7 +21,11 @@ struct census_collector {
 	void *roots_arg;
 	unsigned int header_bytes;
 	size_t arena_extents, arena_edges, arena_unread; /* when the present arena began */
-	size_t closed;	  /* number of edges when the last chunk ended */
+	size_t closed; /* number of edges when the last chunk ended */
+	/* The last 8 bytes of words of the present chunk; a word may continue in the next piece. */
+	char last[sizeof(uint64_t)];
+	bool has_last;
+	uint64_t hash;	  /* of the present chunk's words so far */
 	bool is_whole;	  /* all words that are addresses of malloc's memory were recognised */
 	struct err error; /* the first one; kind 0: none */
 };

@@ -97,8 +97,9 @@ roots_scan(struct roots_read *r, const char *at, uint64_t bytes, uint64_t addr)
 	struct census_roots *roots = &r->c->roots;
 	const unsigned int size = r->c->word_bytes;
 
-	for (uint64_t i = 0; i + size <= bytes; i += size) {
-		uint32_t granule = census_granule(&r->c->slots, word_from(at + i, size));
+	for (uint64_t i = 0; i + size <= bytes; i += r->c->step_bytes) {
+		uint32_t granule =
+			census_granule(&r->c->slots, word_from(at + i, size) & r->c->word_mask);
 		struct census_root *root;
 
 		if (!granule)
@@ -301,6 +302,7 @@ roots_list_gaps(struct roots_read *r)
 	const struct arenas *a = r->look->arenas;
 	const struct census_chunks *c = &r->c->chunks;
 	const struct thread_stacks *s = r->before->stacks;
+	const struct census_options *how = r->before->how;
 	const bool skips_ended = has_no_new_thread(r);
 
 	for (size_t i = 0; i < c->extent.nr; i++)
@@ -317,6 +319,9 @@ roots_list_gaps(struct roots_read *r)
 	}
 	for (size_t i = 0; i < s->nr; i++)
 		if (skip_stack(r, &s->v[i], skips_ended) < 0)
+			return -1;
+	for (size_t i = 0; i < how->nr_skips; i++)
+		if (roots_skip(r, how->skip[i].start.v, how->skip[i].end.v) < 0)
 			return -1;
 	roots_join_gaps(r);
 	return 0;
@@ -335,6 +340,8 @@ roots_are_late(struct roots_read *r)
 static void
 roots_read_memory(struct roots_read *r, uint64_t at, uint64_t end)
 {
+	const ssize_t shared = (ssize_t)(r->c->word_bytes - r->c->step_bytes);
+
 	while (at < end && !r->is_out_of_memory && !roots_are_late(r)) {
 		uint64_t size = end - at < PIECE_BYTES ? end - at : PIECE_BYTES;
 		struct err ignored;
@@ -345,6 +352,11 @@ roots_read_memory(struct roots_read *r, uint64_t at, uint64_t end)
 			return;
 		}
 		roots_scan(r, r->buf, (uint64_t)n, at);
+		/* A word that is not aligned may continue in the next piece. */
+		if ((uint64_t)n < end - at && n > shared) {
+			n -= shared;
+			r->c->roots.bytes -= (uint64_t)shared;
+		}
 		at += (uint64_t)n;
 	}
 }

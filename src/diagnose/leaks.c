@@ -122,11 +122,16 @@ static int
 leaks_read_census(struct leaks_answer *s, const struct leaks_question *q, struct err *e)
 {
 	const bool stops = !q->core && q->max_stop_ns;
+	const struct census_options how = {
+		.max_stop_ns = q->max_stop_ns,
+		.is_unaligned = q->is_unaligned,
+		.masks_tags = q->masks_tags,
+	};
 	int failed;
 
 	if (stops && ui_claim(&s->target, &q->ui, e) < 0)
 		return -1;
-	failed = census_read(&s->census, &s->heap, &s->process, &s->space, q->max_stop_ns, e);
+	failed = census_read(&s->census, &s->heap, &s->process, &s->space, &how, e);
 	if (stops)
 		target_unclaim(&s->target);
 	if (failed && e->kind == ERR_NO_SAFE_POINT)
@@ -145,7 +150,8 @@ leaks_ask(struct leaks_answer *s, const struct leaks_question *q, struct err *e)
 		return -1;
 	s->has_status = !q->core && os_status(&s->target, 0, &s->status, &ignored) == 0;
 	if (leaks_read_space(s, e) < 0 || check_own_memory(s, e) < 0 ||
-		leaks_read_census(s, q, e) < 0 || census_leaks_find(&s->leaks, &s->census, e) < 0)
+		leaks_read_census(s, q, e) < 0 ||
+		census_leaks_find(&s->leaks, &s->census, NULL, e) < 0)
 		return -1;
 	leaks_warn(s);
 	return 0;

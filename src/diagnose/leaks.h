@@ -15,9 +15,10 @@
 
 struct leaks_question {
 	struct ui_options ui;
-	uint64_t max_stop_ns; /* at a time */
-	const char *core;     /* the file to read, or NULL: process ui.pid */
-	const char *sysroot;  /* root of the core's program and libraries, or NULL */
+	uint64_t max_stop_ns;	       /* at a time */
+	bool is_unaligned, masks_tags; /* as in struct census_options */
+	const char *core;	       /* the file to read, or NULL: process ui.pid */
+	const char *sysroot;	       /* root of the core's program and libraries, or NULL */
 };
 
 struct leaks_answer {

@@ -303,7 +303,8 @@ take_census(struct census *c)
 	const struct malloc_layout layout = { .word_bytes = plan.word_bytes,
 		.align_bytes = plan.align };
 	const struct heap_look look = { .maps = &maps, .arenas = &arenas, .layout = &layout };
-	struct census_collector collector = { .census = c, .roots = add_roots };
+	const struct census_options how = { .nr_skips = 0 };
+	struct census_collector collector = { .census = c, .how = &how, .roots = add_roots };
 	struct heap_visitor v;
 	struct err e;
 
@@ -402,7 +403,7 @@ same_leaks(struct census *c)
 	uint64_t heads = 0, rings = 0, singles = 0, blocks = 0;
 	struct err e;
 
-	if (census_leaks_find(&l, c, &e) < 0)
+	if (census_leaks_find(&l, c, NULL, &e) < 0)
 		return false;
 	for (int i = 0; i < plan.nr; i++) {
 		bool leads = false;
