@@ -46,6 +46,8 @@ mv "$dir/out" "$dir/live.json"
 check 'the table' exits 1 memdiag leaks --pid "$tracee_pid" $budget
 check 'begins with the process' sh -c "head -n 1 '$dir/out' | grep -q '^holders $tracee_pid  RSS .* in use .* blocks\$'"
 check 'says what is unreachable' grep -q '^Unreachable: .* in [0-9]* blocks, below [0-9]* heads$' "$dir/out"
+check 'an encoded list, with a hint' grep -q '^list of 152 B: 10 of 30 blocks of this size are reached: its pointers may be encoded' "$dir/out"
+check 'no other hint' test "$(grep -c 'may be encoded' "$dir/out")" = 1
 check 'a ring in a line' grep -q '^ .* 30  *10  .* ring  *0x' "$dir/out"
 # shellcheck disable=SC2086
 check '--lines' exits 1 memdiag leaks --pid "$tracee_pid" $budget --lines 2
