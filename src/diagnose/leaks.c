@@ -36,6 +36,8 @@
 #define OWN_SHARE 4
 /* Below this no need is announced. */
 #define OWN_SMALL_BYTES (UINT64_C(256) << 20)
+/* A look that misses blocks is repeated at most as often. */
+#define BROKEN_MAX 3
 
 /* ---- memory ---- */
 
@@ -239,19 +241,37 @@ leaks_forget_look(struct leaks_answer *s)
 	warnings_release(&s->warnings);
 }
 
+/*
+ * Look at a running process.  A look in which a chain of chunks broke, since a chunk was split or
+ * joined meanwhile, would remove the blocks that it has missed: it is repeated, unless most are
+ * like that.
+ */
+static int
+leaks_look_whole(struct leaks_answer *s, const struct leaks_question *q, struct err *e)
+{
+	for (unsigned int i = 0; i <= BROKEN_MAX; i++) {
+		leaks_forget_look(s);
+		deadline_set(q->ui.timeout_ns);
+		if (leaks_look(s, q, e) < 0)
+			return -1;
+		if (!s->census.unread_bytes)
+			return 0;
+		debug("a look has missed %" PRIu64 " bytes", s->census.unread_bytes);
+	}
+	return 0;
+}
+
 /* Look at a running process until a look removes no block, or often enough. */
 static int
 leaks_look_again(struct leaks_answer *s, const struct leaks_question *q, struct err *e)
 {
 	for (;;) {
-		deadline_set(q->ui.timeout_ns);
-		if (leaks_look(s, q, e) < 0 || census_looks_add(&s->looks, &s->census, e) < 0)
+		if (leaks_look_whole(s, q, e) < 0 || census_looks_add(&s->looks, &s->census, e) < 0)
 			return -1;
 		debug("look %u: %zu blocks are left, %" PRIu64 " were removed", s->looks.nr,
 			s->looks.lost.nr, s->looks.removed);
 		if (s->looks.nr >= q->nr_looks || (s->looks.nr > 1 && !s->looks.removed))
 			break;
-		leaks_forget_look(s);
 		os_sleep_ns(q->every_ns);
 	}
 	leaks_read_stacks(s);

@@ -1,5 +1,6 @@
 /*
- * mover: two threads that move nodes between lists as fast as they can, and 1,000 lost blocks.
+ * mover: two threads that move nodes between lists as fast as they can, a third that allocates and
+ * frees, and 1,000 lost blocks, half of them in the arena of the third.
  *
  *	count	-> nodes moved so far
  */
@@ -21,6 +22,7 @@ struct node {
 };
 
 static struct node *volatile list[NR_THREADS][NR_LISTS];
+static void *volatile guard[NR_LOST];
 static atomic_ulong nr_moved;
 
 static noinline void
@@ -64,15 +66,13 @@ make_nodes(long thread)
 }
 
 static noinline void
-lose_blocks(void)
+lose_block(void)
 {
-	for (int i = 0; i < NR_LOST; i++) {
-		char *volatile p = malloc(LOST_BYTES);
+	char *volatile p = malloc(LOST_BYTES);
 
-		if (!p)
-			tracee_fail("malloc");
-		memset(p, 0x5a, LOST_BYTES);
-	}
+	if (!p)
+		tracee_fail("malloc");
+	memset(p, 0x5a, LOST_BYTES);
 }
 
 /* Overwrite the stack below. */
@@ -85,17 +85,50 @@ scrub(void)
 	__asm__ volatile("" ::"r"(below) : "memory");
 }
 
+/* Allocate and free between blocks that were lost before. */
+static void *
+churn(void *arg)
+{
+	static void *volatile block[NR_LOST];
+	uint32_t random = 1;
+
+	for (int i = 0; i < NR_LOST / 2; i++) {
+		block[i] = calloc(1, 3000);
+		lose_block();
+		/* malloc has the addresses of free chunks: the ends of the blocks before. */
+		guard[i] = calloc(1, 24);
+	}
+	scrub();
+	*(atomic_int *)arg = 1;
+	for (;;) {
+		const unsigned int i = random >> 8 & 255;
+
+		random = random * 1664525 + 1013904223;
+		free(block[i]);
+		block[i] = calloc(1, 1 + (random >> 17) % 3000);
+		if (!block[i])
+			tracee_fail("calloc");
+	}
+	return NULL;
+}
+
 int
 main(void)
 {
+	static atomic_int is_churning;
 	char line[64];
 
 	for (long i = 0; i < NR_THREADS; i++)
 		make_nodes(i);
-	lose_blocks();
+	for (int i = 0; i < NR_LOST / 2; i++)
+		lose_block();
+	guard[NR_LOST - 1] = calloc(1, 24);
 	scrub();
+	tracee_thread(churn, &is_churning);
 	for (long i = 0; i < NR_THREADS; i++)
 		tracee_thread(move, (void *)(uintptr_t)i);
+	while (!is_churning)
+		usleep(1000);
 	tracee_ready();
 	while (tracee_command(line, sizeof line))
 		tracee_say("%lu", nr_moved);
