@@ -180,17 +180,67 @@ join_large(struct live_set *s)
 	s->nr = nr;
 }
 
-/* ---- both ---- */
+/* ---- the sampled blocks ---- */
+
+/* Read NR buckets at AT, and their blocks' records at RECORDS; all of them fit into a piece. */
+static int
+read_sampled_piece(
+	struct live_set_reading *r, uint64_t at, uint64_t records, size_t nr, struct err *e)
+{
+	const struct wire_sampled_bucket *b = r->once;
+	const char *record = r->again;
+
+	if (os_read_present_some(r->t, (raddr){ at }, r->once, nr * sizeof *b, e) < 0 ||
+		os_read_present_some(r->t, (raddr){ records }, r->again,
+			nr * WIRE_SAMPLED_BLOCKS * WIRE_SAMPLED_BYTES, e) < 0)
+		return -1;
+	for (size_t i = 0; i < nr * WIRE_SAMPLED_BLOCKS; i++) {
+		const uint64_t block = b[i / WIRE_SAMPLED_BLOCKS].address[i % WIRE_SAMPLED_BLOCKS];
+		uint32_t site;
+
+		memcpy(&site, record + i * WIRE_SAMPLED_BYTES + WIRE_SAMPLED_SITE, sizeof site);
+		if (block > WIRE_SAMPLED_BUSY && site && site < r->nr_sites &&
+			live_set_add(r, block, 0, site, e) < 0)
+			return -1;
+	}
+	return 0;
+}
 
 static int
-read_both(struct live_set_reading *r, const struct wire_live_blocks *at, struct err *e)
+live_set_read_sampled(struct live_set_reading *r, uint64_t at, struct err *e)
+{
+	const size_t piece = PIECE_BYTES / (WIRE_SAMPLED_BLOCKS * WIRE_SAMPLED_BYTES);
+	auto_free uint64_t *level = NULL;
+
+	if (!at)
+		return 0;
+	if (read_pointers(r, at, WIRE_SAMPLED_LEVELS, &level, e) < 0)
+		return -1;
+	for (unsigned int n = 0; n < WIRE_SAMPLED_LEVELS && level[n]; n++) {
+		const size_t all = (size_t)WIRE_SAMPLED_FIRST_BUCKETS << 2 * n;
+		const uint64_t records = level[n] + all * sizeof(struct wire_sampled_bucket);
+
+		for (size_t i = 0; i < all; i += piece)
+			if (read_sampled_piece(r, level[n] + i * sizeof(struct wire_sampled_bucket),
+				    records + i * WIRE_SAMPLED_BLOCKS * WIRE_SAMPLED_BYTES,
+				    all - i < piece ? all - i : piece, e) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+/* ---- all ---- */
+
+static int
+read_all(struct live_set_reading *r, const struct wire_live_blocks *at, struct err *e)
 {
 	uint64_t buckets;
 	uint32_t nr_levels;
 
 	if (os_read(r->t, (raddr){ at->buckets_at }, &buckets, sizeof buckets, e) < 0 ||
 		os_read(r->t, (raddr){ at->levels_at }, &nr_levels, sizeof nr_levels, e) < 0 ||
-		read_shadow(r, at->shadow_at, e) < 0)
+		read_shadow(r, at->shadow_at, e) < 0 ||
+		live_set_read_sampled(r, at->sampled_at, e) < 0)
 		return -1;
 	if (!buckets || !nr_levels || nr_levels > WIRE_TABLE_LEVELS)
 		return 0;
@@ -215,7 +265,7 @@ live_set_read(struct live_set *s, const struct process *p, const struct agent_se
 	if (at.magic != WIRE_LIVE_BLOCKS_MAGIC)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"the agent in the process is of another memdiag, or damaged");
-	if (read_both(&r, &at, e) < 0)
+	if (read_all(&r, &at, e) < 0)
 		return -1;
 	if (s->nr)
 		qsort(s->v, s->nr, sizeof *s->v, live_set_by_address);

@@ -1,4 +1,4 @@
-/* live-set: the individual blocks that a record of a process has as live. */
+/* live-set: the individual blocks that a record or a profile of a process has as live. */
 #ifndef MEMDIAG_AGENTCTL_LIVE_SET_H
 #define MEMDIAG_AGENTCTL_LIVE_SET_H
 
@@ -8,7 +8,7 @@
 
 struct live_block {
 	raddr at;
-	uint64_t bytes; /* as requested */
+	uint64_t bytes; /* as requested; 0 if it was sampled: unknown */
 	uint32_t site;
 };
 
@@ -18,10 +18,10 @@ struct live_set {
 };
 
 /*
- * Read the live blocks of P, whose counters are C and whose record has NR_SITES sites.  Nothing is
- * stopped: a block that is allocated or freed meanwhile may be included or not.  S must be zeroed,
- * and must be released in any case.  0, or -1 with E: ERR_UNSUPPORTED if the agent is another
- * memdiag's.
+ * Read the live blocks of P, whose counters are C and whose record or profile has NR_SITES sites.
+ * Nothing is stopped: a block that is allocated or freed meanwhile may be included or not.  S must
+ * be zeroed, and must be released in any case.  0, or -1 with E: ERR_UNSUPPORTED if the agent is
+ * another memdiag's.
  */
 int live_set_read(struct live_set *s, const struct process *p, const struct agent_segment *c,
 	uint32_t nr_sites, struct err *e);

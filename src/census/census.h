@@ -4,7 +4,8 @@
  * from a single stop.
  *
  * A block is a chunk that the program has: not free, and not in a thread's cache.  A pointer is
- * any aligned word with an address from the block's first byte to the end of its usable bytes.
+ * any aligned word with an address from the block's first byte to the end of its usable bytes;
+ * struct census_options has words that are not aligned, or carry a tag.
  * Nobody knows types, so a number that looks like an address counts as a pointer: a block that is
  * reached may be lost all the same, and a block that is unreachable has an encoded pointer at most.
  */
@@ -17,6 +18,8 @@
 #include <sys/types.h>
 
 #include "base/raddr.h"
+
+struct census_type_table;
 
 struct census_sum {
 	uint64_t blocks, bytes; /* usable bytes */
@@ -178,8 +181,28 @@ struct census_roots {
 #define CENSUS_TYPE_BITS 29
 #define CENSUS_TYPE_MASK ((UINT32_C(1) << CENSUS_TYPE_BITS) - 1)
 
+/* How a census is read. */
+struct census_options {
+	uint64_t max_stop_ns; /* at a time; 0: the process is not stopped */
+	bool is_unaligned;    /* a word may begin at every fourth byte */
+	bool masks_tags;      /* the high 16 bits of a word are no part of the address */
+	bool wants_hashes;    /* for census_looks_add() */
+	const struct census_type_table *types; /* NULL: types are not looked for */
+	/* Memory that is not the program's: the NR_SKIPS ranges at SKIP hold no roots. */
+	const struct census_skip {
+		raddr start, end;
+	} * skip;
+	size_t nr_skips;
+	/*
+	 * Called when the process runs again, before what was read is evaluated; NULL: not called.
+	 */
+	void (*after)(void *arg);
+	void *arg;
+};
+
 struct census {
-	unsigned int word_bytes;
+	unsigned int word_bytes, step_bytes; /* a word may begin at each step */
+	uint64_t word_mask;		     /* the bits of a word that are an address */
 	struct census_slots slots;
 	struct census_chunks chunks;
 	struct census_edges edges;
@@ -198,6 +221,10 @@ struct census {
 		uint32_t *v; /* owned; of each chunk; nr is 0 if types were not looked for */
 		size_t nr, room;
 	} type_of;
+	struct {
+		uint32_t *v; /* owned; of the contents of each chunk, if wanted */
+		size_t nr, room;
+	} hash;
 	struct census_sum in_use, reached;
 	/* Bytes that were present or in swap and could not be read; then nothing is certain. */
 	uint64_t unread_bytes, swapped_bytes;

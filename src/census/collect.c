@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PIECE_BYTES (UINT64_C(1) << 20)
 
@@ -66,7 +67,12 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 	c->is_whole = true;
 	c->closed = 0;
 	c->header_bytes = 2 * look->layout->word_bytes;
+	c->has_last = false;
+	c->hash = 0;
 	all->word_bytes = look->layout->word_bytes;
+	all->step_bytes = c->how->is_unaligned ? sizeof(uint32_t) : all->word_bytes;
+	all->word_mask = c->how->masks_tags ? (UINT64_C(1) << CENSUS_ADDRESS_BITS) - 1 : UINT64_MAX;
+	all->hash.nr = 0;
 	all->unread_bytes = all->swapped_bytes = 0;
 	if (!all->slots.number && census_slots_init(&all->slots, look->layout->align_bytes, e) < 0)
 		return -1;
@@ -88,14 +94,17 @@ collect_arena(bool is_again, void *arg)
 	if (is_again) {
 		census_chunks_cut(&all->chunks, c->arena_extents);
 		census_edges_cut(&all->edges, c->arena_edges, (uint32_t)all->chunks.state.nr);
+		all->hash.nr = c->how->wants_hashes ? all->chunks.state.nr : 0;
 		all->unread_bytes = c->arena_unread;
-		all->type_of.nr = c->types ? all->chunks.state.nr : 0;
+		all->type_of.nr = c->how->types ? all->chunks.state.nr : 0;
 	}
 	c->at_word = 0;
 	c->type = CENSUS_NO_TYPE;
 	c->arena_extents = all->chunks.extent.nr;
 	c->arena_edges = c->closed = all->edges.to.nr;
 	c->arena_unread = all->unread_bytes;
+	c->has_last = false;
+	c->hash = 0;
 }
 
 /*
@@ -130,7 +139,7 @@ look_for_type(struct census_collector *c, const char *at, uint64_t bytes)
 	for (uint64_t i = 0; i < bytes && c->at_word < CENSUS_TYPE_WORDS && !c->type;
 		i += size, c->at_word++) {
 		const uint64_t word = word_from(at + i, size);
-		const uint32_t type = census_type_for(c->types, word, c->at_word, c->last_word);
+		const uint32_t type = census_type_for(c->how->types, word, c->at_word, c->last_word);
 
 		if (type)
 			c->type = type | c->at_word << CENSUS_TYPE_BITS;
@@ -152,19 +161,65 @@ close_type(struct census_collector *c)
 	return 0;
 }
 
+/* Scan the word that began in the piece before the BYTES at AT. */
+static void
+collect_across(struct census_collector *c, const char *at, uint64_t bytes)
+{
+	char word[sizeof(uint64_t)];
+	const size_t half = sizeof word / 2;
+
+	if (c->has_last) {
+		memcpy(word, c->last + half, half);
+		memcpy(word + half, at, half);
+		if (census_edges_scan(c->census, word, sizeof word) < 0)
+			collect_fail(c);
+	}
+	memcpy(c->last, at + bytes - sizeof c->last, sizeof c->last);
+	c->has_last = true;
+}
+
+/* Return HASH with the BYTES at AT, which are whole words. */
+static uint64_t
+collect_hash(uint64_t hash, const char *at, uint64_t bytes, unsigned int size)
+{
+	for (uint64_t i = 0; i < bytes; i += size) {
+		hash = (hash ^ word_from(at + i, size)) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
 static void
 collect_words(const char *at, uint64_t bytes, void *arg)
 {
 	struct census_collector *c = arg;
+	struct census *all = c->census;
 
 	/* Without memory each further try would take as long as it takes the kernel to refuse. */
 	if (c->error.kind)
 		return;
-	if (c->types)
+	if (c->how->types)
 		look_for_type(c, at, bytes);
-	if (census_edges_scan(
-		    &c->census->edges, &c->census->slots, at, bytes, c->census->word_bytes) < 0)
+	if (all->step_bytes < all->word_bytes && bytes >= sizeof c->last)
+		collect_across(c, at, bytes);
+	if (c->how->wants_hashes)
+		c->hash = collect_hash(c->hash, at, bytes, all->word_bytes);
+	if (census_edges_scan(all, at, bytes) < 0)
 		collect_fail(c);
+}
+
+/* Keep the hash of the chunk that ends. */
+static void
+collect_end_hash(struct census_collector *c)
+{
+	uint32_t *hash = c->how->wants_hashes ? array_add(&c->census->hash) : NULL;
+
+	if (hash)
+		*hash = (uint32_t)c->hash;
+	else if (c->how->wants_hashes)
+		collect_fail(c);
+	c->hash = 0;
+	c->has_last = false;
 }
 
 static void
@@ -178,11 +233,12 @@ collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 		all->unread_bytes += bytes;
 	if (use != HEAP_USE_BLOCK)
 		g->to.nr = c->closed;
+	collect_end_hash(c);
 	if (c->error.kind ||
 		census_edges_close(g, (uint32_t)all->chunks.state.nr, g->to.nr - c->closed) < 0 ||
 		census_chunks_add(&all->chunks, addr + c->header_bytes,
 			use == HEAP_USE_BLOCK ? CENSUS_BLOCK : 0) < 0 ||
-		(c->types && close_type(c) < 0))
+		(c->how->types && close_type(c) < 0))
 		collect_fail(c);
 	c->closed = g->to.nr;
 }

@@ -13,19 +13,23 @@ struct census_mapped {
 
 struct census_collector {
 	struct census *census;
+	const struct census_options *how;
 	const struct census_mapped *mapped; /* borrowed; sorted by address */
 	size_t nr_mapped;
 	/* Called in the stop, when all chunks are known; as end() of struct heap_visitor. */
 	int (*roots)(struct census *c, const struct heap_look *look, void *arg, struct err *e);
 	void *roots_arg;
-	const struct census_type_table *types; /* borrowed; NULL: do not look for types */
 	unsigned int header_bytes;
 	/* of the present chunk: the next word to look at, and what was found so far */
 	unsigned int at_word;
 	uint32_t type;
 	uint64_t last_word;				 /* before AT_WORD */
 	size_t arena_extents, arena_edges, arena_unread; /* when the present arena began */
-	size_t closed;	  /* number of edges when the last chunk ended */
+	size_t closed; /* number of edges when the last chunk ended */
+	/* The last 8 bytes of words of the present chunk; a word may continue in the next piece. */
+	char last[sizeof(uint64_t)];
+	bool has_last;
+	uint64_t hash;	  /* of the present chunk's words so far */
 	bool is_whole;	  /* all words that are addresses of malloc's memory were recognised */
 	struct err error; /* the first one; kind 0: none */
 };

@@ -4,6 +4,7 @@
 #include "census/edges.h"
 
 #include "base/array.h"
+#include "base/word.h"
 #include "census/chunks.h"
 #include "census/slots.h"
 
@@ -23,36 +24,37 @@ census_edges_release(struct census_edges *g)
 
 /* ---- while they are read ---- */
 
-int
-census_edges_scan(struct census_edges *g, const struct census_slots *s, const char *at,
-	uint64_t bytes, unsigned int size)
+/*
+ * Append the granules of the words of SIZE that begin at each STEP.  Both are constants where it is
+ * called, so that the loop over aligned words is as short as can be.
+ */
+static inline __attribute__((always_inline)) size_t
+edges_scan_words(const struct census *c, uint32_t *to, const char *at, uint64_t bytes,
+	unsigned int size, unsigned int step)
 {
-	const char *end = at + bytes;
-	uint32_t *to;
-	size_t nr = g->to.nr;
+	size_t nr = 0;
 
-	if (g->to.room - nr < bytes / size &&
-		array_reserve(&g->to, 2 * g->to.room + bytes / size) < 0)
-		return -1;
-	to = g->to.v;
-	if (size == sizeof(uint64_t)) {
-		for (; at < end; at += sizeof(uint64_t)) {
-			uint64_t word;
-
-			memcpy(&word, at, sizeof word);
-			to[nr] = census_granule(s, word);
-			nr += to[nr] != 0;
-		}
-	} else {
-		for (; at < end; at += sizeof(uint32_t)) {
-			uint32_t word;
-
-			memcpy(&word, at, sizeof word);
-			to[nr] = census_granule(s, word);
-			nr += to[nr] != 0;
-		}
+	for (uint64_t i = 0; i + size <= bytes; i += step) {
+		to[nr] = census_granule(&c->slots, word_from(at + i, size) & c->word_mask);
+		nr += to[nr] != 0;
 	}
-	g->to.nr = nr;
+	return nr;
+}
+
+int
+census_edges_scan(struct census *c, const char *at, uint64_t bytes)
+{
+	struct census_edges *g = &c->edges;
+	const size_t nr = g->to.nr, most = bytes / c->step_bytes;
+
+	if (g->to.room - nr < most && array_reserve(&g->to, 2 * g->to.room + most) < 0)
+		return -1;
+	if (c->word_bytes == sizeof(uint32_t))
+		g->to.nr += edges_scan_words(c, g->to.v + nr, at, bytes, 4, 4);
+	else if (c->step_bytes == sizeof(uint32_t))
+		g->to.nr += edges_scan_words(c, g->to.v + nr, at, bytes, 8, 4);
+	else
+		g->to.nr += edges_scan_words(c, g->to.v + nr, at, bytes, 8, 8);
 	return 0;
 }
 

@@ -8,11 +8,10 @@
 void census_edges_release(struct census_edges *g);
 
 /*
- * Append a granule for each word of SIZE (4 or 8) of the BYTES at AT that is an address in S.
+ * Append a granule for each word among the BYTES at AT that is an address in malloc's memory.
  * Returns 0, or -1 without memory.
  */
-int census_edges_scan(struct census_edges *g, const struct census_slots *s, const char *at,
-	uint64_t bytes, unsigned int size);
+int census_edges_scan(struct census *c, const char *at, uint64_t bytes);
 
 /* Make the last NR edges those of CHUNK, the next one.  Returns 0, or -1 without memory. */
 int census_edges_close(struct census_edges *g, uint32_t chunk, size_t nr);

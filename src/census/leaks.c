@@ -189,37 +189,50 @@ head_find(struct leaks_search *s, uint32_t first, struct leaks_head *ret)
 
 /* ---- groups ---- */
 
+/* Compare the heads of G with those of SIZE, SHAPE and LABEL: negative if G's come first. */
+static int
+group_compare(const struct census_group *g, uint64_t size, enum census_shape shape, uint32_t label)
+{
+	if (g->head_bytes != size)
+		return g->head_bytes < size ? -1 : 1;
+	if (g->shape != shape)
+		return g->shape < shape ? -1 : 1;
+	return (g->label > label) - (g->label < label);
+}
+
 /* Return the group of HEAD, which is added if it is the first of its kind; NULL without memory. */
 static struct census_group *
-leaks_group_of(struct census_leaks *l, const struct leaks_head *head)
+leaks_group_of(struct census_leaks *l, const struct leaks_head *head, uint32_t label)
 {
 	size_t from = 0, to = l->group.nr;
+	struct census_group *g;
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
-		const struct census_group *g = &l->group.v[mid];
 
-		if (g->head_bytes < head->bytes ||
-			(g->head_bytes == head->bytes && g->shape < head->shape))
+		if (group_compare(&l->group.v[mid], head->bytes, head->shape, label) < 0)
 			from = mid + 1;
 		else
 			to = mid;
 	}
-	if (from < l->group.nr && l->group.v[from].head_bytes == head->bytes &&
-		l->group.v[from].shape == head->shape)
-		return &l->group.v[from];
+	g = from < l->group.nr ? &l->group.v[from] : NULL;
+	if (g && group_compare(g, head->bytes, head->shape, label) == 0)
+		return g;
 	if (!array_add(&l->group))
 		return NULL;
-	memmove(&l->group.v[from + 1], &l->group.v[from],
-		(l->group.nr - 1 - from) * sizeof *l->group.v);
-	l->group.v[from] = (struct census_group){ .shape = head->shape, .head_bytes = head->bytes };
-	return &l->group.v[from];
+	g = &l->group.v[from];
+	memmove(g + 1, g, (l->group.nr - 1 - from) * sizeof *g);
+	*g = (struct census_group){
+		.shape = head->shape, .head_bytes = head->bytes, .label = label
+	};
+	return g;
 }
 
 static int
-leaks_add(struct census_leaks *l, const struct leaks_head *head)
+leaks_add(struct census_leaks *l, const struct leaks_head *head, const struct census_labels *labels)
 {
-	struct census_group *g = leaks_group_of(l, head);
+	struct census_group *g = leaks_group_of(
+		l, head, labels ? labels->of(head->addr, head->bytes, labels->arg) : 0);
 
 	if (!g)
 		return -1;
@@ -245,13 +258,57 @@ group_by_bytes(const void *a, const void *b)
 
 	if (x->all.bytes != y->all.bytes)
 		return x->all.bytes > y->all.bytes ? -1 : 1;
-	if (x->head_bytes != y->head_bytes)
-		return x->head_bytes > y->head_bytes ? -1 : 1;
-	return (x->shape > y->shape) - (x->shape < y->shape);
+	return -group_compare(x, y->head_bytes, y->shape, y->label);
+}
+
+/* Return the first of the groups, which are in order of size, with heads of BYTES or more. */
+static size_t
+leaks_first_of_size(const struct census_leaks *l, uint64_t bytes)
+{
+	size_t from = 0, to = l->group.nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (l->group.v[mid].head_bytes < bytes)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+/* Count the blocks that have the size of each group's heads; groups are in order of size. */
+static void
+leaks_count_sizes(struct census_leaks *l, const struct census *c)
+{
+	struct census_cursor at = CENSUS_CURSOR_NONE;
+
+	while (l->group.nr && census_chunks_next(&c->chunks, &at)) {
+		const uint8_t state = c->chunks.state.v[at.chunk];
+		const uint64_t bytes = census_block_bytes(c, &at);
+		struct census_group *g;
+
+		if (!(state & CENSUS_BLOCK))
+			continue;
+		g = &l->group.v[leaks_first_of_size(l, bytes)];
+		if (g == l->group.v + l->group.nr || g->head_bytes != bytes)
+			continue;
+		g->same_size++;
+		g->reached_same_size += (state & CENSUS_REACHED) != 0;
+	}
+	for (size_t i = 1; i < l->group.nr; i++) {
+		struct census_group *g = &l->group.v[i];
+
+		if (g->head_bytes != g[-1].head_bytes)
+			continue;
+		g->same_size = g[-1].same_size;
+		g->reached_same_size = g[-1].reached_same_size;
+	}
 }
 
 static int
-leaks_find(struct census_leaks *l, struct leaks_search *s)
+leaks_find(struct census_leaks *l, struct leaks_search *s, const struct census_labels *labels)
 {
 	if (search_all(s) < 0)
 		return -1;
@@ -260,21 +317,23 @@ leaks_find(struct census_leaks *l, struct leaks_search *s)
 
 		if (s->c->chunks.state.v[s->ended.v[i]] & CENSUS_SEEN)
 			continue;
-		if (head_find(s, s->ended.v[i], &head) < 0 || leaks_add(l, &head) < 0)
+		if (head_find(s, s->ended.v[i], &head) < 0 || leaks_add(l, &head, labels) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < s->ended.nr; i++)
 		s->c->chunks.state.v[s->ended.v[i]] &= (uint8_t)~CENSUS_SEEN;
+	leaks_count_sizes(l, s->c);
 	if (l->group.nr)
 		qsort(l->group.v, l->group.nr, sizeof *l->group.v, group_by_bytes);
 	return 0;
 }
 
 int
-census_leaks_find(struct census_leaks *l, struct census *c, struct err *e)
+census_leaks_find(
+	struct census_leaks *l, struct census *c, const struct census_labels *labels, struct err *e)
 {
 	struct leaks_search s = { .c = c };
-	int failed = leaks_find(l, &s);
+	int failed = leaks_find(l, &s, labels);
 
 	free(s.path.v);
 	free(s.ended.v);

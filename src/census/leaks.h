@@ -19,14 +19,23 @@ enum census_shape {
 
 #define CENSUS_NR_EXAMPLES 3
 
-/* Heads of the same size and shape. */
+/* Heads of the same size, shape and label. */
 struct census_group {
 	enum census_shape shape;
 	uint64_t head_bytes; /* usable bytes of each head */
+	uint32_t label;
 	uint64_t heads;
 	struct census_sum all;			/* the heads and the blocks below them */
 	raddr example[CENSUS_NR_EXAMPLES];	/* {0} after the last */
 	uint64_t largest_blocks, largest_bytes; /* of the head with the most bytes */
+	/* All blocks that have the size of the heads, and those of them that are reached. */
+	uint64_t same_size, reached_same_size;
+};
+
+/* A number for each head, by its address: heads with different ones are in different groups. */
+struct census_labels {
+	uint32_t (*of)(raddr addr, uint64_t usable_bytes, void *arg);
+	void *arg;
 };
 
 struct census_leaks {
@@ -40,9 +49,11 @@ struct census_leaks {
 
 /*
  * Group the blocks of C that are not reached into L, which must be zeroed or released.  What hangs
- * on several heads counts for the first of them.  Returns 0, or -1 with E and L released.
+ * on several heads counts for the first of them.  LABELS is NULL if all heads have the label 0.
+ * Returns 0, or -1 with E and L released.
  */
-int census_leaks_find(struct census_leaks *l, struct census *c, struct err *e);
+int census_leaks_find(struct census_leaks *l, struct census *c, const struct census_labels *labels,
+	struct err *e);
 void census_leaks_release(struct census_leaks *l);
 #define auto_census_leaks __attribute__((cleanup(census_leaks_release)))
 

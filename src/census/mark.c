@@ -102,6 +102,14 @@ mark_from(struct census_stack *s, struct census *c, uint8_t flag)
 }
 
 int
+census_mark_from(struct census_stack *s, struct census *c, struct err *e)
+{
+	return mark_from(s, c, CENSUS_REACHED) < 0
+		? err_set(e, ENOMEM, "cannot follow the pointers between blocks")
+		: 0;
+}
+
+int
 census_mark(struct census *c, struct err *e)
 {
 	struct census_stack s = { 0 };
@@ -114,8 +122,8 @@ census_mark(struct census *c, struct err *e)
 		if (added)
 			*added = c->roots.root.v[i].to;
 	}
-	if (!failed)
-		failed = mark_from(&s, c, CENSUS_REACHED);
+	failed = failed ? err_set(e, ENOMEM, "cannot follow the pointers between blocks")
+			: census_mark_from(&s, c, e);
 	free(s.v);
-	return failed ? err_set(e, ENOMEM, "cannot follow the pointers between blocks") : 0;
+	return failed;
 }

@@ -16,5 +16,7 @@ int census_stack_push(struct census_stack *s, struct census *c, uint32_t chunk, 
 
 /* Give CENSUS_REACHED to the blocks that the roots lead to.  Returns 0, or -1 with E. */
 int census_mark(struct census *c, struct err *e);
+/* Likewise to the blocks in S, which is emptied, and to those that they lead to. */
+int census_mark_from(struct census_stack *s, struct census *c, struct err *e);
 
 #endif

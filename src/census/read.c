@@ -32,6 +32,7 @@ census_release(struct census *c)
 	census_roots_release(&c->roots);
 	free(c->type_of.v);
 	free(c->pooled.v);
+	free(c->hash.v);
 	*c = (struct census){ 0 };
 }
 
@@ -141,19 +142,20 @@ read_roots(struct census *c, const struct heap_look *look, void *arg, struct err
 
 static int
 census_read_with(struct census *c, struct heap *heap, const struct process *p,
-	const struct space *space, const struct census_options *opt, struct mapped_list *mapped,
+	const struct space *space, const struct census_options *options, struct mapped_list *mapped,
 	struct err *e)
 {
 	auto_thread_stacks struct thread_stacks stacks = { 0 };
-	struct census_before before = { &p->objects, &space->threads, &stacks, opt->types };
+	struct census_before before = { &p->objects, &space->threads, &stacks, options };
 	struct census_collector collector = {
 		.census = c,
-		.types = opt->types,
+		.how = options,
 		.roots = read_roots,
 		.roots_arg = &before,
 	};
 	struct heap_visitor visitor;
-	const struct heap_options how = { .max_stop_ns = opt->max_stop_ns, .visitor = &visitor };
+	const struct heap_options how = { .max_stop_ns = options->max_stop_ns,
+		.visitor = &visitor };
 
 	if (list_mapped(mapped, space, e) < 0 ||
 		thread_stacks_find(
@@ -164,15 +166,17 @@ census_read_with(struct census *c, struct heap *heap, const struct process *p,
 	census_collect(&visitor, &collector);
 	if (heap_read(heap, p, &how, e) < 0)
 		return -1;
+	if (options->after)
+		options->after(options->arg);
 	return census_finish(c, heap, p->target, e);
 }
 
 int
 census_read(struct census *c, struct heap *heap, const struct process *p, const struct space *space,
-	const struct census_options *opt, struct err *e)
+	const struct census_options *how, struct err *e)
 {
 	struct mapped_list mapped = { 0 };
-	int failed = census_read_with(c, heap, p, space, opt, &mapped, e);
+	int failed = census_read_with(c, heap, p, space, how, &mapped, e);
 
 	free(mapped.v);
 	if (failed) {

@@ -107,8 +107,9 @@ roots_scan(struct roots_read *r, const char *at, uint64_t bytes, uint64_t addr)
 	struct census_roots *roots = &r->c->roots;
 	const unsigned int size = r->c->word_bytes;
 
-	for (uint64_t i = 0; i + size <= bytes; i += size) {
-		uint32_t granule = census_granule(&r->c->slots, word_from(at + i, size));
+	for (uint64_t i = 0; i + size <= bytes; i += r->c->step_bytes) {
+		uint32_t granule =
+			census_granule(&r->c->slots, word_from(at + i, size) & r->c->word_mask);
 		struct census_root *root;
 
 		if (!granule)
@@ -311,6 +312,7 @@ roots_list_gaps(struct roots_read *r)
 	const struct arenas *a = r->look->arenas;
 	const struct census_chunks *c = &r->c->chunks;
 	const struct thread_stacks *s = r->before->stacks;
+	const struct census_options *how = r->before->how;
 	const bool skips_ended = has_no_new_thread(r);
 
 	for (size_t i = 0; i < c->extent.nr; i++)
@@ -328,6 +330,9 @@ roots_list_gaps(struct roots_read *r)
 	for (size_t i = 0; i < s->nr; i++)
 		if (skip_stack(r, &s->v[i], skips_ended) < 0)
 			return -1;
+	for (size_t i = 0; i < how->nr_skips; i++)
+		if (roots_skip(r, how->skip[i].start.v, how->skip[i].end.v) < 0)
+			return -1;
 	roots_join_gaps(r);
 	return 0;
 }
@@ -342,7 +347,7 @@ pooled_type(const struct roots_read *r, const char *at, size_t size)
 
 	for (unsigned int i = 0; i < CENSUS_TYPE_WORDS && (i + 1) * sizeof last <= size; i++) {
 		const uint64_t word = word_from(at + i * sizeof word, sizeof word);
-		const uint32_t type = census_type_for(r->before->types, word, i, last);
+		const uint32_t type = census_type_for(r->before->how->types, word, i, last);
 
 		if (type)
 			return type;
@@ -430,10 +435,13 @@ roots_are_late(struct roots_read *r)
 static void
 roots_read_memory(struct roots_read *r, uint64_t at, uint64_t end)
 {
+	/* A word that is not aligned may continue in the next piece. */
+	const uint64_t shared = r->c->word_bytes - r->c->step_bytes;
+
 	while (at < end && !r->is_out_of_memory && !roots_are_late(r)) {
-		/* Pieces end at multiples of their size, so that none ends within a pool. */
-		uint64_t room = PIECE_BYTES - at % PIECE_BYTES;
-		uint64_t size = end - at < room ? end - at : room;
+		/* Pieces begin at multiples of their size, so that none begins within a pool. */
+		const uint64_t room = PIECE_BYTES - at % PIECE_BYTES;
+		const uint64_t size = end - at < room + shared ? end - at : room + shared;
 		struct err ignored;
 		ssize_t n = os_read_some(r->look->t, (raddr){ at }, r->buf, size, &ignored);
 
@@ -442,6 +450,10 @@ roots_read_memory(struct roots_read *r, uint64_t at, uint64_t end)
 			return;
 		}
 		(r->has_pools ? roots_scan_mapping : roots_scan)(r, r->buf, (size_t)n, at);
+		if ((uint64_t)n > room) {
+			r->c->roots.bytes -= (uint64_t)n - room;
+			n = (ssize_t)room;
+		}
 		at += (uint64_t)n;
 	}
 }
@@ -594,7 +606,7 @@ roots_region(struct roots_read *r, const struct region *region, struct err *e)
 static int
 roots_expect_pools(struct roots_read *r)
 {
-	const struct census_type_table *types = r->before->types;
+	const struct census_type_table *types = r->before->how->types;
 	struct census *c = r->c;
 
 	free(c->pooled.v);
@@ -615,7 +627,7 @@ roots_read_all(struct roots_read *r, struct err *e)
 {
 	const struct regions *m = r->look->maps;
 
-	r->buf = malloc(PIECE_BYTES);
+	r->buf = malloc(PIECE_BYTES + sizeof(uint64_t));
 	if (!r->buf || roots_expect_pools(r) < 0)
 		return roots_fail(e);
 	if ((r->look->t->core || r->look->deadline_ns) && roots_threads(r, e) < 0)

@@ -18,14 +18,14 @@ struct census_before {
 	const struct objects *objects;
 	const struct threads *threads;
 	const struct thread_stacks *stacks;
-	const struct census_type_table *types; /* NULL: types are not looked for */
+	const struct census_options *how;
 };
 
 /*
  * Read the roots of C, whose chunks were read in the same stop, in the memory of LOOK: all memory
  * that the program can write, and read-only memory that it has written, except what is malloc's
- * own,
- * what is below the stack pointers, and the stacks of threads that have ended.  BEFORE was read
+ * own, what is below the stack pointers, the stacks of threads that have ended, and what is to be
+ * skipped.  BEFORE was read
  * before the stop: what it says of a stack is used only where the registers agree.  Returns 0, 1
  * if the deadline has passed, or -1 with E.
  */

@@ -16,6 +16,8 @@
 #include "view/leaks.h"
 
 #define DEFAULT_ROWS 16
+#define DEFAULT_LOOKS 5
+#define DEFAULT_EVERY_NS UINT64_C(1000000000)
 
 /* ---- options ---- */
 
@@ -31,9 +33,26 @@ static const struct ui_option options[] = {
 	{ "lines", 'n', "N", 1, "at most N groups; 0 is all of them (16)", UI_NUMBER, AT(limit) },
 	{ "fail-bytes", 0, "SIZE", 1, "exit status 1 only for more than SIZE unreachable (0)",
 		UI_SIZE, AT(fail_bytes) },
+	{ "suppressions", 0, "FILE", 1,
+		"leave out the blocks that FILE names, a line each: size:BYTES, shape:ring, leak:FUNCTION",
+		UI_FILE, AT(ask.suppressions) },
 	{ .group = 2, .help = "How it is read:" },
 	{ "max-stop", 0, "DURATION", 2, "stop the process for at most DURATION at a time (200ms)",
 		UI_DURATION, AT(ask.max_stop_ns) },
+	{ "no-stop", 0, NULL, 2,
+		"do not stop the process, but look several times; approximate, exit status 2",
+		UI_FLAG, AT(ask.no_stop) },
+	{ "looks", 0, "N", 2,
+		"with --no-stop: at most N looks; the last is the one that removes no block (5)",
+		UI_NUMBER, AT(ask.nr_looks), .least = 2, .beyond = "is too few: at least 2" },
+	{ "every", 0, "DURATION", 2, "with --no-stop: wait DURATION between two looks (1s)",
+		UI_DURATION, AT(ask.every_ns) },
+	{ "unaligned", 0, NULL, 2,
+		"look for pointers at every 4 bytes, as in packed structures and epoll_data",
+		UI_FLAG, AT(ask.is_unaligned) },
+	{ "mask-tags", 0, NULL, 2,
+		"ignore the high 16 bits of pointers, which may be a tag or a counter", UI_FLAG,
+		AT(ask.masks_tags) },
 	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(ask.core) },
 	{ "sysroot", 0, "DIR", 2,
 		"look below DIR for the program and the libraries that the core names",
@@ -45,6 +64,10 @@ static const struct ui_option options[] = {
 
 static const struct ui_rule rules[] = {
 	RULE(UI_EXCLUDES, ask.core, ask.ui.asked.nr, "a core file or a process, not both"),
+	RULE(UI_EXCLUDES, ask.core, ask.no_stop,
+		"--no-stop is for a process: a core file is still"),
+	RULE(UI_NEEDS, ask.nr_looks, ask.no_stop, "--looks is for --no-stop"),
+	RULE(UI_NEEDS, ask.every_ns, ask.no_stop, "--every is for --no-stop"),
 	RULE(UI_NEEDS, ask.sysroot, ask.core, "--sysroot is for --core"),
 	RULE(UI_WANTS, ask.core, ask.ui.asked.nr, "which process? use --pid PID, or --core FILE"),
 	{ 0 },
@@ -68,6 +91,8 @@ static const struct ui_syntax cmd_leaks_syntax = {
 	       "  memdiag leaks --pid 1234\n"
 	       "  memdiag leaks --pid 1234 --json -o leaks.json\n"
 	       "  memdiag leaks --pid 1234 --max-stop 2s     for a heap of some gigabytes\n"
+	       "  memdiag leaks --pid 1234 --suppressions known.txt --fail-bytes 64K\n"
+	       "  memdiag leaks --pid 1234 --no-stop         of a process that must not stop\n"
 	       "  memdiag leaks --core core.1234\n\n"
 	       "A head is a block that no other unreachable block points to, or one block of a "
 	       "ring; a group has the heads of one size and shape. A pointer that is encoded, or "
@@ -103,6 +128,10 @@ cmd_leaks_run(int argc, char **argv, struct err *e)
 	auto_output struct ui_output out = { 0 };
 
 	ui_parse(&cmd_leaks_syntax, argc, argv, &o);
+	if (!o.ask.nr_looks)
+		o.ask.nr_looks = DEFAULT_LOOKS;
+	if (!o.ask.every_ns)
+		o.ask.every_ns = DEFAULT_EVERY_NS;
 	deadline_set(o.ask.ui.timeout_ns);
 	limits_set_memory(&o.ask.ui);
 	progress = ui_progress_begin(&o.ask.ui, "reading the blocks");

@@ -132,6 +132,22 @@ frames_print(const struct profile *p, uint32_t stack, const struct stacks_marks 
 		fprintf(f, "  %s", words[end]);
 }
 
+void
+frames_print_top(const struct profile *p, uint32_t stack, const struct stacks_marks *marks,
+	size_t most, FILE *f)
+{
+	const struct frames frames = { p, marks };
+	const struct profile_stack *s = &p->stacks.v[stack];
+	size_t at = 0;
+
+	for (size_t nr_same; at < s->nr && most; at += nr_same, most--) {
+		nr_same = count_same(&frames, s->first + at, s->first + s->nr);
+		frames_put_frame(&frames, s->first + at, at, nr_same, f);
+	}
+	if (at < s->nr)
+		fprintf(f, "  (%zu more frames)\n", s->nr - at);
+}
+
 /* ---- one line ---- */
 
 /* Write "worker <- start_thread <- clone3". */

@@ -35,6 +35,9 @@ struct stacks_marks {
  */
 void frames_print(const struct profile *p, uint32_t stack, const struct stacks_marks *marks,
 	enum stacks_end end, FILE *f);
+/* Print the MOST innermost frames likewise, and the number of the others. */
+void frames_print_top(const struct profile *p, uint32_t stack, const struct stacks_marks *marks,
+	size_t most, FILE *f);
 /*
  * Print the functions of the stack on one line, from frame FIRST outwards; at most NR_COLUMNS
  * characters, unless that is 0.

@@ -6,13 +6,77 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "capture/block-stacks.h"
 #include "census/leaks.h"
+#include "diagnose/leaks-groups.h"
+#include "diagnose/suppressions.h"
+#include "report/frames.h"
 #include "ui/json.h"
 #include "ui/table.h"
 #include "ui/units.h"
 #include "view/durations.h"
+#include "wire/wire.h"
+
+/* Frames of a stack in text, without -v. */
+#define TOP_FRAMES 6
+
+/* Return what the agent takes of the process; NULL: nothing. */
+static const char *
+leaks_source(const struct leaks_answer *s)
+{
+	switch (s->stacks.noting) {
+	case WIRE_NOTE_SAMPLES:
+		return "profile";
+	case WIRE_NOTE_ALL:
+		return "record";
+	default:
+		return NULL;
+	}
+}
 
 /* ---- text ---- */
+
+/* Print what the file of suppressions has taken out. */
+static void
+leaks_print_suppressed(
+	FILE *f, const struct ui_options *ui, const struct suppressions *suppressions)
+{
+	char line[200];
+
+	if (suppressions->rule.nr)
+		fprintf(f, "Suppressed: %s in %" PRIu64 " blocks\n",
+			UI_SIZE(ui, suppressions->all.bytes), suppressions->all.blocks);
+	for (size_t i = 0; ui->verbose && i < suppressions->rule.nr; i++) {
+		const struct suppression *rule = &suppressions->rule.v[i];
+
+		if (!rule->all.blocks)
+			fprintf(f, "  unused: line %u, %s\n", rule->line,
+				text_printable(rule->text, line, sizeof line));
+	}
+}
+
+/* Print which heads have a stack, or how to get one. */
+static void
+leaks_print_source(FILE *f, const struct leaks_answer *s)
+{
+	if (!leaks_source(s)) {
+		if (s->leaks.heads && !s->core)
+			fprintf(f,
+				"Who allocates them: 'memdiag record start --pid %d'; while it runs, 'memdiag leaks' has the stack of what was allocated since\n",
+				(int)s->target.pid);
+		return;
+	}
+	if (!s->leaks.heads)
+		return;
+	fprintf(f, "Stacks: from the running %s", leaks_source(s));
+	if (s->unknown_heads)
+		fprintf(f, "; %" PRIu64 " of %" PRIu64 " heads have none: %s", s->unknown_heads,
+			s->leaks.heads,
+			s->stacks.noting == WIRE_NOTE_ALL
+				? "they were allocated before it began, or it had no room"
+				: "they were not sampled");
+	fputc('\n', f);
+}
 
 static void
 leaks_print_head(
@@ -39,6 +103,11 @@ leaks_print_head(
 		fprintf(f, "Roots: %zu threads, %s of memory; the process was stopped for %s\n",
 			c->roots.nr_threads, UI_SIZE(ui, c->roots.bytes),
 			ui_duration(s->heap.longest_stop_ns, stop, sizeof stop));
+	if (s->looks.nr)
+		fprintf(f, "Looks: %u, without a stop; the last one removed %" PRIu64 " blocks\n",
+			s->looks.nr, s->looks.removed);
+	leaks_print_suppressed(f, ui, &s->suppressions);
+	leaks_print_source(f, s);
 }
 
 static int
@@ -54,13 +123,46 @@ leaks_print_row(struct ui_table *t, const struct ui_options *ui, const struct ce
 		UI_SIZE(ui, g->head_bytes), census_shape_name(g->shape), example, NULL);
 }
 
+/* Return the part of G that has a stack and the most bytes; NULL: no part has a stack. */
+static const struct census_group *
+leaks_first_stack(const struct leaks_answer *s, const struct leaks_group *g, uint32_t *ret_stack)
+{
+	for (size_t i = g->first; i < g->first + g->nr; i++)
+		if (block_stacks_stack(&s->stacks, s->leaks.group.v[i].label, ret_stack))
+			return &s->leaks.group.v[i];
+	return NULL;
+}
+
+/* Print what is known of G besides its row: the most frequent stack, and a reason for doubt. */
+static void
+leaks_print_details(FILE *f, const struct ui_options *ui, const struct leaks_answer *s,
+	const struct leaks_group *g)
+{
+	const char *shape = census_shape_name(g->sum.shape);
+	uint32_t stack;
+	const struct census_group *part = leaks_first_stack(s, g, &stack);
+
+	if (leaks_group_may_be_encoded(g))
+		fprintf(f,
+			"\n%s of %s: %" PRIu64 " of %" PRIu64
+			" blocks of this size are reached: its pointers may be encoded (--mask-tags, --unaligned)\n",
+			shape, UI_SIZE(ui, g->sum.head_bytes), g->sum.reached_same_size,
+			g->sum.same_size);
+	if (!part)
+		return;
+	fprintf(f, "\n%s of %s: %" PRIu64 " of %" PRIu64 " heads were allocated by\n", shape,
+		UI_SIZE(ui, g->sum.head_bytes), part->heads, g->sum.heads);
+	frames_print_top(
+		s->stacks.p, stack, &s->stacks.marks, ui->verbose ? SIZE_MAX : TOP_FRAMES, f);
+}
+
 static int
 leaks_print_groups(struct ui_output *out, const struct ui_options *ui, const struct leaks_answer *s,
 	size_t limit, struct err *e)
 {
 	static const char *const column[] = { "BYTES", "BLOCKS", "HEADS", "HEAD SIZE" };
 	auto_table struct ui_table *t = ui_table_new(out);
-	const size_t nr = s->leaks.group.nr, shown = limit && limit < nr ? limit : nr;
+	const size_t nr = s->groups.nr, shown = limit && limit < nr ? limit : nr;
 
 	if (!t)
 		return err_set(e, ENOMEM, "cannot make a table");
@@ -71,12 +173,14 @@ leaks_print_groups(struct ui_output *out, const struct ui_options *ui, const str
 		ui_table_column(t, "EXAMPLE", false, e) < 0)
 		return -1;
 	for (size_t i = 0; i < shown; i++)
-		if (leaks_print_row(t, ui, &s->leaks.group.v[i], e) < 0)
+		if (leaks_print_row(t, ui, &s->groups.v[i].sum, e) < 0)
 			return -1;
 	fputc('\n', out->f);
 	if (ui_table_print(t, e) < 0)
 		return -1;
 	ui_print_more(out->f, nr - shown);
+	for (size_t i = 0; i < shown; i++)
+		leaks_print_details(out->f, ui, s, &s->groups.v[i]);
 	return 0;
 }
 
@@ -85,23 +189,48 @@ leaks_show_text(struct ui_output *out, const struct ui_options *ui, const struct
 	size_t limit, struct err *e)
 {
 	leaks_print_head(out, ui, s);
-	return s->leaks.group.nr ? leaks_print_groups(out, ui, s, limit, e) : 0;
+	return s->groups.nr ? leaks_print_groups(out, ui, s, limit, e) : 0;
 }
 
 /* ---- JSON ---- */
 
+/* Return the stacks that allocated the heads of G. */
 static json_t *
-leaks_group_json(const struct census_group *g)
+leaks_stacks_json(const struct leaks_answer *s, const struct leaks_group *g)
 {
+	json_t *list = json_array();
+
+	for (size_t i = g->first; i < g->first + g->nr; i++) {
+		const struct census_group *part = &s->leaks.group.v[i];
+		uint32_t stack;
+
+		if (block_stacks_stack(&s->stacks, part->label, &stack))
+			json_array_append_new(list,
+				json_pack("{s:o, s:o, s:o, s:o}", "heads",
+					ui_json_number(part->heads), "blocks",
+					ui_json_number(part->all.blocks), "bytes",
+					ui_json_number(part->all.bytes), "frames",
+					frames_json(s->stacks.p, stack, &s->stacks.marks)));
+	}
+	return list;
+}
+
+static json_t *
+leaks_group_json(const struct leaks_answer *s, const struct leaks_group *group)
+{
+	const struct census_group *g = &group->sum;
 	json_t *examples = json_array();
 
 	for (int i = 0; i < CENSUS_NR_EXAMPLES && g->example[i].v; i++)
 		json_array_append_new(examples, ui_json_address(g->example[i]));
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "shape",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "shape",
 		census_shape_name(g->shape), "head_bytes", ui_json_number(g->head_bytes), "heads",
 		ui_json_number(g->heads), "blocks", ui_json_number(g->all.blocks), "bytes",
 		ui_json_number(g->all.bytes), "largest_blocks", ui_json_number(g->largest_blocks),
-		"largest_bytes", ui_json_number(g->largest_bytes), "examples", examples);
+		"largest_bytes", ui_json_number(g->largest_bytes), "same_size",
+		ui_json_number(g->same_size), "reachable_of_same_size",
+		ui_json_number(g->reached_same_size), "examples", examples, "stacks",
+		leaks_stacks_json(s, group));
 }
 
 static json_t *
@@ -119,6 +248,24 @@ leaks_roots_json(const struct census *c)
 		ui_json_number(c->unread_bytes), "swapped_bytes", ui_json_number(c->swapped_bytes));
 }
 
+static json_t *
+leaks_suppressed_json(const struct suppressions *s)
+{
+	json_t *document = leaks_sum_json(&s->all), *by = json_array();
+
+	for (size_t i = 0; i < s->rule.nr; i++) {
+		const struct suppression *rule = &s->rule.v[i];
+
+		json_array_append_new(by,
+			json_pack("{s:o, s:o, s:o, s:o}", "line", ui_json_number(rule->line),
+				"rule", ui_json_string(rule->text), "blocks",
+				ui_json_number(rule->all.blocks), "bytes",
+				ui_json_number(rule->all.bytes)));
+	}
+	json_object_set_new(document, "by", by);
+	return document;
+}
+
 json_t *
 leaks_to_json(const struct leaks_answer *s, struct err *e)
 {
@@ -133,8 +280,8 @@ leaks_to_json(const struct leaks_answer *s, struct err *e)
 		json_decref(document);
 		return NULL;
 	}
-	for (size_t i = 0; i < s->leaks.group.nr; i++)
-		json_array_append_new(groups, leaks_group_json(&s->leaks.group.v[i]));
+	for (size_t i = 0; i < s->groups.nr; i++)
+		json_array_append_new(groups, leaks_group_json(s, &s->groups.v[i]));
 	if (s->core)
 		json_object_set_new(data, "core", ui_json_string(s->core));
 	json_object_set_new(
@@ -147,6 +294,12 @@ leaks_to_json(const struct leaks_answer *s, struct err *e)
 	json_object_set_new(data, "roots", leaks_roots_json(&s->census));
 	view_json_set_stop(stop, s->heap.nr_stops, s->heap.stopped_ns, s->heap.longest_stop_ns);
 	json_object_set_new(data, "stop", stop);
+	json_object_set_new(data, "looks", ui_json_number(s->looks.nr));
+	json_object_set_new(data, "suppressed", leaks_suppressed_json(&s->suppressions));
+	json_object_set_new(
+		data, "stacks_from", leaks_source(s) ? json_string(leaks_source(s)) : json_null());
+	json_object_set_new(data, "heads_without_stack",
+		leaks_source(s) ? ui_json_number(s->unknown_heads) : json_null());
 	json_object_set_new(data, "groups", groups);
 	warnings_to_json(&s->warnings, document);
 	return document;

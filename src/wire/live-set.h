@@ -1,7 +1,8 @@
 /*
- * live-set: the location of a record's live blocks, which memdiag reads.  The dynamic symbol
- * WIRE_LIVE_BLOCKS_SYMBOL is struct wire_live_blocks, which is constant.  A record has either words
- * by address (src/agent/note/shadow.h) or a table (src/agent/note/table.h).
+ * live-set: the location of the live blocks of a record or a profile, which memdiag reads.  The
+ * dynamic symbol WIRE_LIVE_BLOCKS_SYMBOL is struct wire_live_blocks, which is constant.  A record
+ * has either words by address (src/agent/note/shadow.h) or a table (src/agent/note/table.h), a
+ * profile has a table of the sampled blocks (src/agent/note/sampled.h).
  */
 #ifndef MEMDIAG_WIRE_LIVE_SET_H
 #define MEMDIAG_WIRE_LIVE_SET_H
@@ -9,7 +10,7 @@
 #include <stdint.h>
 
 #define WIRE_LIVE_BLOCKS_SYMBOL "memdiag_agent_live_blocks"
-#define WIRE_LIVE_BLOCKS_MAGIC UINT64_C(0x316576696c676d64) /* "dmglive1" */
+#define WIRE_LIVE_BLOCKS_MAGIC UINT64_C(0x326576696c676d64) /* "dmglive2" */
 
 /* ---- words by address ---- */
 
@@ -38,12 +39,28 @@ struct wire_bucket {
 };
 _Static_assert(sizeof(struct wire_bucket) == 128, "a bucket is two cache lines");
 
+/* ---- the sampled blocks ---- */
+
+#define WIRE_SAMPLED_LEVELS 8		/* the last one has room for 134 million blocks */
+#define WIRE_SAMPLED_FIRST_BUCKETS 1024 /* each further level has four times as many */
+#define WIRE_SAMPLED_BLOCKS 8
+
+struct wire_sampled_bucket {
+	uint64_t address[WIRE_SAMPLED_BLOCKS]; /* 0: empty; WIRE_SAMPLED_BUSY: being written */
+};
+#define WIRE_SAMPLED_BUSY 1
+
+/* The buckets of a level are followed by a record of WIRE_SAMPLED_BYTES for each address. */
+#define WIRE_SAMPLED_BYTES 32
+#define WIRE_SAMPLED_SITE 16 /* where its site is in it, a uint32_t */
+
 /* Addresses of variables of the agent. */
 struct wire_live_blocks {
 	uint64_t magic;
 	uint64_t shadow_at;  /* WIRE_SHADOW_TABLES pointers */
 	uint64_t buckets_at; /* a pointer to struct wire_bucket */
 	uint64_t levels_at;  /* uint32_t: levels in use */
+	uint64_t sampled_at; /* WIRE_SAMPLED_LEVELS pointers to struct wire_sampled_bucket, or 0 */
 };
 
 #endif

@@ -213,6 +213,16 @@ check 'holders lives on' end_tracee
 tracee_pid=$census_pid
 check 'the target lives on' end_tracee
 check 'the second target lives on' end_tracee "$two"
+if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
+	start_tracee loser
+	check 'a record begins' memdiag record start --pid "$tracee_pid" --wait=300s --timeout=600s
+	check 'blocks are lost while it is recorded' obeys 'small 3'
+	echo size:41 >"$dir/suppressions"
+	check 'leaks with stacks as JSON' prints 1 memdiag leaks "$tracee_pid" --json --max-stop 300s --suppressions "$dir/suppressions"
+	check 'the third target lives on' end_tracee
+else
+	left_out 'leaks with stacks' 'malloc cannot be hooked on this processor'
+fi
 
 library=$(find /usr/lib /usr/lib64 -name 'libjemalloc.so.2' 2>/dev/null | head -n 1)
 if [ -n "$library" ]; then

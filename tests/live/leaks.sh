@@ -36,7 +36,8 @@ check 'all that is lost or hidden' test "$(json .data.unreachable.blocks)" = $((
 check 'groups add up' json_is '(.data.unreachable.blocks == ([.data.groups[].blocks] | add)) and
 	(.data.unreachable.bytes == ([.data.groups[].bytes] | add)) and (.data.heads == ([.data.groups[].heads] | add))'
 check 'lists and rings of three' json_is '[.data.groups[] | select(.shape == "list" or .shape == "ring")] |
-	length == 2 and all(.heads == 10 and .blocks == 30 and .largest_blocks == 3 and .largest_bytes == 3 * .head_bytes)'
+	length == 3 and all(.heads * .largest_blocks == .blocks and .largest_bytes == .largest_blocks * .head_bytes) and
+	all(.[] | select(.head_bytes != 152); .heads == 10 and .blocks == 30)'
 check 'examples are addresses that are lost' sh -c "jq -r '.data.groups[0].examples[]' '$dir/out' | while read -r a; do
 	grep -q \"^lost own-mapping \$a\$\" '$dir/$tracee_pid.out' || exit 1; done"
 mv "$dir/out" "$dir/live.json"
@@ -45,10 +46,16 @@ mv "$dir/out" "$dir/live.json"
 check 'the table' exits 1 memdiag leaks --pid "$tracee_pid" $budget
 check 'begins with the process' sh -c "head -n 1 '$dir/out' | grep -q '^holders $tracee_pid  RSS .* in use .* blocks\$'"
 check 'says what is unreachable' grep -q '^Unreachable: .* in [0-9]* blocks, below [0-9]* heads$' "$dir/out"
+check 'an encoded list, with a hint' grep -q '^list of 152 B: 10 of 30 blocks of this size are reached: its pointers may be encoded' "$dir/out"
+check 'no other hint' test "$(grep -c 'may be encoded' "$dir/out")" = 1
 check 'a ring in a line' grep -q '^ .* 30  *10  .* ring  *0x' "$dir/out"
 # shellcheck disable=SC2086
 check '--lines' exits 1 memdiag leaks --pid "$tracee_pid" $budget --lines 2
 check 'says how many more' grep -q 'more' "$dir/out"
+# shellcheck disable=SC2086
+check '--unaligned and --mask-tags' exits 1 memdiag leaks --pid "$tracee_pid" $budget --unaligned --mask-tags --json
+check 'what these options find is not listed' test "$(json .data.unreachable.blocks)" = \
+	$(($(lost lost) + $(lost hidden) - $(lost 'hidden \(packed[a-z-]*\|counter\|high-tag\)')))
 # shellcheck disable=SC2086
 check 'few unreachable bytes: status 0' exits 0 memdiag leaks --pid "$tracee_pid" $budget --fail-bytes 1G
 check 'a stop that is too short: status 6' exits_saying 6 'cannot be read in one stop of\|no time\|did not stop\|stop' \

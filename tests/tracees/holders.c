@@ -31,6 +31,15 @@ static volatile uintptr_t tagged[NR], high_tag[NR], xored[NR], inverse[NR];
 static void *volatile *anonymous, *volatile *shared, *volatile *read_only;
 static struct node *volatile list_of_large;
 static void *volatile aligned[NR];
+static volatile uintptr_t counted[NR], encoded_list;
+static void *volatile plain[NR];
+/* As packed structures have them: at an address that is a multiple of 4, but not of 8. */
+static struct __attribute__((packed, aligned(8))) half_aligned {
+	uint32_t events;
+	void *volatile p;
+	uint32_t rest;
+} packed[NR];
+static char *volatile packed_mapping, *volatile packed_block;
 
 /* Fill a block with what is no address. */
 static void *
@@ -385,6 +394,66 @@ lose_on_stack(void *arg)
 	return arg;
 }
 
+#define PIECE (1024 * 1024)
+
+/* Store P at AT, which is a multiple of 4. */
+static noinline void
+store_packed(char *at, void *p)
+{
+	memcpy(at, &p, sizeof p);
+}
+
+/*
+ * Hide blocks in pointers at every fourth byte: in data, and where memdiag's reading in pieces of
+ * 1 MiB divides them, in a mapping and in a block.
+ */
+static noinline void
+hide_in_packed(void)
+{
+	packed_mapping =
+		mmap(NULL, 3 * PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (packed_mapping == MAP_FAILED)
+		tracee_fail("mmap");
+	memset(packed_mapping, 0, 3 * PIECE);
+	packed_block = new_block(3 * PIECE);
+	tell("held", "block-with-packed", packed_block);
+	for (int i = 0; i < NR; i++) {
+		void *p = new_block(130);
+
+		packed[i].p = p;
+		tell("hidden", "packed", p);
+	}
+	for (int i = 1; i <= 2; i++) {
+		void *p = new_block(131);
+
+		store_packed(packed_mapping + (size_t)i * PIECE - 4, p);
+		tell("hidden", "packed-in-mapping", p);
+		p = new_block(132);
+		store_packed(packed_block + (size_t)i * PIECE - 4, p);
+		tell("hidden", "packed-in-block", p);
+	}
+}
+
+/* A list whose blocks are linked to each other, but whose head is encoded; and others like them. */
+static noinline void
+hide_list(void)
+{
+	struct node *first = NULL;
+
+	for (int i = 0; i < 2 * NR; i++) {
+		struct node *n = new_block(152);
+
+		n->next = first;
+		first = n;
+		tell("hidden", "encoded-list", n);
+	}
+	encoded_list = (uintptr_t)first ^ (uintptr_t)0x1234567812345678;
+	for (int i = 0; i < NR; i++) {
+		plain[i] = new_block(152);
+		tell("held", "like-encoded-list", plain[i]);
+	}
+}
+
 static noinline void
 hide_blocks(void)
 {
@@ -393,6 +462,9 @@ hide_blocks(void)
 
 		high_tag[i] = (uintptr_t)p | (uintptr_t)0xa5 << 56;
 		tell("hidden", "high-tag", p);
+		p = new_block(123);
+		counted[i] = (uintptr_t)p | (uintptr_t)(0x8001 + i) << 48;
+		tell("hidden", "counter", p);
 		p = new_block(121);
 		xored[i] = (uintptr_t)p ^ (uintptr_t)0x1234567812345678;
 		tell("hidden", "xor", p);
@@ -439,6 +511,8 @@ main(void)
 	lose_blocks();
 	lose_in_freed();
 	hide_blocks();
+	hide_in_packed();
+	hide_list();
 	lose_last();
 	scrub();
 	tracee_ready();

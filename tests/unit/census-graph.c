@@ -13,6 +13,7 @@
 #include "census/dominators.h"
 #include "census/edges.h"
 #include "census/leaks.h"
+#include "census/looks.h"
 #include "census/mark.h"
 #include "census/owners.h"
 #include "census/read.h"
@@ -305,7 +306,8 @@ take_census(struct census *c)
 	const struct malloc_layout layout = { .word_bytes = plan.word_bytes,
 		.align_bytes = plan.align };
 	const struct heap_look look = { .maps = &maps, .arenas = &arenas, .layout = &layout };
-	struct census_collector collector = { .census = c, .roots = add_roots };
+	const struct census_options how = { .wants_hashes = true };
+	struct census_collector collector = { .census = c, .how = &how, .roots = add_roots };
 	struct heap_visitor v;
 	struct err e;
 
@@ -404,7 +406,7 @@ same_leaks(struct census *c)
 	uint64_t heads = 0, rings = 0, singles = 0, blocks = 0;
 	struct err e;
 
-	if (census_leaks_find(&l, c, &e) < 0)
+	if (census_leaks_find(&l, c, NULL, &e) < 0)
 		return false;
 	for (int i = 0; i < plan.nr; i++) {
 		bool leads = false;
@@ -519,6 +521,78 @@ same_dominators(const struct census *c)
 	return is_same;
 }
 
+/* Find what is right of the plan. */
+static void
+understand_plan(void)
+{
+	for (int i = 0; i < plan.nr; i++) {
+		plan.chunk[i].is_reached = false;
+		memset(plan.chunk[i].can_reach, 0, sizeof plan.chunk[i].can_reach);
+	}
+	for (int i = 0; i < plan.nr_roots; i++)
+		reach(owner_of(plan.root[i]));
+	close_paths();
+}
+
+/* Change a word of a lost block with words.  Its number, or NONE. */
+static int
+change_lost(void)
+{
+	int first = (int)draw((uint64_t)plan.nr);
+
+	for (int n = 0; n < plan.nr; n++) {
+		int i = (first + n) % plan.nr;
+		struct chunk *c = &plan.chunk[i];
+
+		if (!is_lost(i) || !c->nr_words)
+			continue;
+		c->word[draw((uint64_t)c->nr_words)] += UINT64_C(1) << 20;
+		return i;
+	}
+	return NONE;
+}
+
+/* Whether L has the lost blocks but CHANGED and those that it leads to. */
+static bool
+has_unchanged(const struct census_looks *l, int changed)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < l->lost.nr; i++) {
+		int owner = owner_of(l->lost.v[i].addr.v);
+
+		if (!is_lost(owner) || plan.chunk[owner].start != l->lost.v[i].addr.v ||
+			(i && l->lost.v[i - 1].addr.v >= l->lost.v[i].addr.v))
+			return false;
+		if (changed != NONE && (owner == changed || plan.chunk[changed].can_reach[owner]))
+			return false;
+	}
+	for (int i = 0; i < plan.nr; i++)
+		nr += is_lost(i) &&
+			(changed == NONE || (i != changed && !plan.chunk[changed].can_reach[i]));
+	return nr == l->lost.nr;
+}
+
+/* Three looks: C, what has not changed, and what has.  The plan is another one afterwards. */
+static bool
+same_looks(struct census *c)
+{
+	auto_census_looks struct census_looks l = { 0 };
+	auto_census struct census again = { 0 }, last = { 0 };
+	int changed;
+	size_t nr;
+	struct err e;
+
+	if (census_looks_add(&l, c, &e) < 0 || !has_unchanged(&l, NONE) || !take_census(&again) ||
+		census_looks_add(&l, &again, &e) < 0 || !has_unchanged(&l, NONE) || l.removed)
+		return false;
+	nr = l.lost.nr;
+	changed = change_lost();
+	understand_plan();
+	return take_census(&last) && census_looks_add(&l, &last, &e) == 0 &&
+		has_unchanged(&l, changed) && l.nr == 3 && l.removed == nr - l.lost.nr;
+}
+
 static bool
 test_seed(uint64_t nr)
 {
@@ -527,9 +601,7 @@ test_seed(uint64_t nr)
 
 	seed = nr * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	make_plan();
-	for (int i = 0; i < plan.nr_roots; i++)
-		reach(owner_of(plan.root[i]));
-	close_paths();
+	understand_plan();
 	if (!take_census(&c))
 		wrong = "the census and its reading";
 	else if (!same_places(&c))
@@ -544,6 +616,8 @@ test_seed(uint64_t nr)
 		wrong = "the heads of what is lost";
 	else if (nr % 4 == 0 && !same_dominators(&c))
 		wrong = "the dominators";
+	else if (!same_looks(&c))
+		wrong = "what several looks find";
 	if (wrong)
 		printf("# seed %llu: %s differ\n", (unsigned long long)nr, wrong);
 	return !wrong;

@@ -2,38 +2,36 @@
 
 #include "agent/note/sampled.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "agent/base/memory.h"
 #include "agent/base/sys.h"
 
-#define BUCKET_ADDRESSES 8
-#define FIRST_BUCKETS 1024
-#define NR_LEVELS 8 /* the last one has room for 134 million blocks */
+#define BUCKET_ADDRESSES WIRE_SAMPLED_BLOCKS
+#define NR_LEVELS WIRE_SAMPLED_LEVELS
 
-/* Marks an entry that is being written; not the address of a block. */
-#define BUSY 1
-
-struct bucket {
-	uint64_t address[BUCKET_ADDRESSES]; /* 0: empty */
-};
+_Static_assert(sizeof(struct sampled_block) == WIRE_SAMPLED_BYTES &&
+		offsetof(struct sampled_block, site) == WIRE_SAMPLED_SITE,
+	"memdiag reads the sites of sampled blocks");
 
 unsigned char sampled_filter[SAMPLED_FILTER_BYTES] __attribute__((aligned(4096)));
 /* Each level's buckets are followed by the records of their blocks. */
-static struct bucket *level[NR_LEVELS];
+struct wire_sampled_bucket *sampled_level[NR_LEVELS];
 
 static uint64_t
 nr_buckets(unsigned int n)
 {
-	return (uint64_t)FIRST_BUCKETS << 2 * n;
+	return (uint64_t)WIRE_SAMPLED_FIRST_BUCKETS << 2 * n;
 }
 
 static uint64_t
 level_bytes(unsigned int n)
 {
 	return nr_buckets(n) *
-		(sizeof(struct bucket) + BUCKET_ADDRESSES * sizeof(struct sampled_block));
+		(sizeof(struct wire_sampled_bucket) +
+			BUCKET_ADDRESSES * sizeof(struct sampled_block));
 }
 
 static uint64_t
@@ -44,7 +42,7 @@ sampled_bucket_of(const void *block, unsigned int n)
 }
 
 static struct sampled_block *
-record(struct bucket *buckets, unsigned int n, uint64_t bucket, unsigned int i)
+record(struct wire_sampled_bucket *buckets, unsigned int n, uint64_t bucket, unsigned int i)
 {
 	return (struct sampled_block *)(void *)(buckets + nr_buckets(n)) +
 		bucket * BUCKET_ADDRESSES + i;
@@ -69,10 +67,10 @@ count_kind(const void *block, int change)
 
 /* ---- levels ---- */
 
-static struct bucket *
+static struct wire_sampled_bucket *
 level_get(unsigned int n)
 {
-	return __atomic_load_n(&level[n], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&sampled_level[n], __ATOMIC_ACQUIRE);
 }
 
 /* The largest size of all levels together.  Levels are created in order. */
@@ -95,10 +93,10 @@ may_make(unsigned int n)
 }
 
 /* Map a level.  A page takes memory only when it holds blocks. */
-static struct bucket *
+static struct wire_sampled_bucket *
 level_make(unsigned int n)
 {
-	struct bucket *was = NULL;
+	struct wire_sampled_bucket *was = NULL;
 	long at;
 
 	if (!may_make(n))
@@ -108,18 +106,18 @@ level_make(unsigned int n)
 
 	if (sys_failed(at))
 		return NULL;
-	if (__atomic_compare_exchange_n(&level[n], &was, (struct bucket *)at, false,
-		    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+	if (__atomic_compare_exchange_n(&sampled_level[n], &was, (struct wire_sampled_bucket *)at,
+		    false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		memory_note(WIRE_MEMORY_LIVE_SET, (void *)at, level_bytes(n));
-		return (struct bucket *)at;
+		return (struct wire_sampled_bucket *)at;
 	}
 	sys_call(SYS_munmap, at, level_bytes(n));
 	return was;
 }
 
 static bool
-sampled_put(
-	struct bucket *buckets, unsigned int n, const void *block, const struct sampled_block *what)
+sampled_put(struct wire_sampled_bucket *buckets, unsigned int n, const void *block,
+	const struct sampled_block *what)
 {
 	const uint64_t b = sampled_bucket_of(block, n);
 
@@ -127,8 +125,8 @@ sampled_put(
 		uint64_t *address = &buckets[b].address[i], empty = 0;
 
 		if (__atomic_load_n(address, __ATOMIC_RELAXED) ||
-			!__atomic_compare_exchange_n(
-				address, &empty, BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			!__atomic_compare_exchange_n(address, &empty, WIRE_SAMPLED_BUSY, false,
+				__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
 		*record(buckets, n, b, i) = *what;
 		__atomic_store_n(address, (uint64_t)(uintptr_t)block, __ATOMIC_RELEASE);
@@ -141,7 +139,7 @@ bool
 sampled_add(const void *block, const struct sampled_block *what)
 {
 	for (unsigned int n = 0; n < NR_LEVELS; n++) {
-		struct bucket *buckets = level_get(n);
+		struct wire_sampled_bucket *buckets = level_get(n);
 
 		if (!buckets)
 			buckets = level_make(n);
@@ -159,7 +157,7 @@ bool
 sampled_remove(const void *block, struct sampled_block *ret)
 {
 	for (unsigned int n = 0; block && n < NR_LEVELS; n++) {
-		struct bucket *buckets = level_get(n);
+		struct wire_sampled_bucket *buckets = level_get(n);
 		const uint64_t b = sampled_bucket_of(block, n);
 
 		if (!buckets)
@@ -183,11 +181,11 @@ void
 sampled_forget(void)
 {
 	for (unsigned int n = 0; n < NR_LEVELS; n++) {
-		if (!level[n])
+		if (!sampled_level[n])
 			continue;
-		memory_forget(level[n]);
-		sys_call(SYS_munmap, level[n], level_bytes(n));
-		level[n] = NULL;
+		memory_forget(sampled_level[n]);
+		sys_call(SYS_munmap, sampled_level[n], level_bytes(n));
+		sampled_level[n] = NULL;
 	}
 	memset(sampled_filter, 0, sizeof sampled_filter);
 }

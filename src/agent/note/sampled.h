@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "wire/live-set.h"
 #include "wire/sites.h"
 
 #pragma GCC visibility push(hidden)
@@ -24,6 +25,9 @@ struct sampled_block {
 	uint32_t place;	      /* index of its thread's place in the segment */
 	uint64_t clock_bytes; /* bytes that its thread had allocated before */
 };
+
+/* The levels, which memdiag also reads; NULL after the last one. */
+extern struct wire_sampled_bucket *sampled_level[WIRE_SAMPLED_LEVELS];
 
 /* The number of sampled blocks of each kind; 255 or more are not counted further. */
 #define SAMPLED_FILTER_BYTES 65536
