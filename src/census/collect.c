@@ -139,7 +139,8 @@ look_for_type(struct census_collector *c, const char *at, uint64_t bytes)
 	for (uint64_t i = 0; i < bytes && c->at_word < CENSUS_TYPE_WORDS && !c->type;
 		i += size, c->at_word++) {
 		const uint64_t word = word_from(at + i, size);
-		const uint32_t type = census_type_for(c->how->types, word, c->at_word, c->last_word);
+		const uint32_t type =
+			census_type_for(c->how->types, word, c->at_word, c->last_word);
 
 		if (type)
 			c->type = type | c->at_word << CENSUS_TYPE_BITS;

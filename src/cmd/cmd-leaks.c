@@ -38,7 +38,7 @@ static const struct ui_option options[] = {
 		UI_FILE, AT(ask.suppressions) },
 	{ .group = 2, .help = "How it is read:" },
 	{ "max-stop", 0, "DURATION", 2, "stop the process for at most DURATION at a time (200ms)",
-		UI_DURATION, AT(ask.max_stop_ns) },
+		UI_DURATION, AT(ask.of.max_stop_ns) },
 	{ "no-stop", 0, NULL, 2,
 		"do not stop the process, but look several times; approximate, exit status 2",
 		UI_FLAG, AT(ask.no_stop) },
@@ -53,29 +53,30 @@ static const struct ui_option options[] = {
 	{ "mask-tags", 0, NULL, 2,
 		"ignore the high 16 bits of pointers, which may be a tag or a counter", UI_FLAG,
 		AT(ask.masks_tags) },
-	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(ask.core) },
+	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(ask.of.core) },
 	{ "sysroot", 0, "DIR", 2,
 		"look below DIR for the program and the libraries that the core names",
-		UI_DIRECTORY, AT(ask.sysroot) },
+		UI_DIRECTORY, AT(ask.of.sysroot) },
 	{ 0 },
 };
 
 #define RULE(kind, a, b, why) UI_RULE(kind, struct cmd_leaks_options, a, b, why)
 
 static const struct ui_rule rules[] = {
-	RULE(UI_EXCLUDES, ask.core, ask.ui.asked.nr, "a core file or a process, not both"),
-	RULE(UI_EXCLUDES, ask.core, ask.no_stop,
+	RULE(UI_EXCLUDES, ask.of.core, ask.of.ui.asked.nr, "a core file or a process, not both"),
+	RULE(UI_EXCLUDES, ask.of.core, ask.no_stop,
 		"--no-stop is for a process: a core file is still"),
 	RULE(UI_NEEDS, ask.nr_looks, ask.no_stop, "--looks is for --no-stop"),
 	RULE(UI_NEEDS, ask.every_ns, ask.no_stop, "--every is for --no-stop"),
-	RULE(UI_NEEDS, ask.sysroot, ask.core, "--sysroot is for --core"),
-	RULE(UI_WANTS, ask.core, ask.ui.asked.nr, "which process? use --pid PID, or --core FILE"),
+	RULE(UI_NEEDS, ask.of.sysroot, ask.of.core, "--sysroot is for --core"),
+	RULE(UI_WANTS, ask.of.core, ask.of.ui.asked.nr,
+		"which process? use --pid PID, or --core FILE"),
 	{ 0 },
 };
 
 static const struct ui_child children[] = {
-	{ &ui_options_syntax, offsetof(struct cmd_leaks_options, ask.ui) },
-	{ &ui_memory_syntax, offsetof(struct cmd_leaks_options, ask.ui) },
+	{ &ui_options_syntax, offsetof(struct cmd_leaks_options, ask.of.ui) },
+	{ &ui_memory_syntax, offsetof(struct cmd_leaks_options, ask.of.ui) },
 	{ 0 },
 };
 
@@ -109,8 +110,8 @@ cmd_leaks_print(const struct leaks_answer *s, const struct cmd_leaks_options *o,
 {
 	json_auto_t *document = NULL;
 
-	if (!o->ask.ui.json)
-		return leaks_show_text(out, &o->ask.ui, s, o->limit, e);
+	if (!o->ask.of.ui.json)
+		return leaks_show_text(out, &o->ask.of.ui, s, o->limit, e);
 	document = leaks_to_json(s, e);
 	return document ? ui_json_print(document, out, e) : -1;
 }
@@ -119,12 +120,12 @@ static int
 cmd_leaks_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_leaks_options o = {
-		.ask.ui.pid_optional = true,
-		.ask.max_stop_ns = HEAP_DEFAULT_STOP_NS,
+		.ask.of.ui.pid_optional = true,
+		.ask.of.max_stop_ns = HEAP_DEFAULT_STOP_NS,
 		.limit = DEFAULT_ROWS,
 	};
 	auto_progress struct ui_progress *progress = NULL;
-	auto_leaks_answer struct leaks_answer s = { .target = TARGET_NONE };
+	auto_leaks_answer struct leaks_answer s = { .of.target = TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
 	ui_parse(&cmd_leaks_syntax, argc, argv, &o);
@@ -132,17 +133,17 @@ cmd_leaks_run(int argc, char **argv, struct err *e)
 		o.ask.nr_looks = DEFAULT_LOOKS;
 	if (!o.ask.every_ns)
 		o.ask.every_ns = DEFAULT_EVERY_NS;
-	deadline_set(o.ask.ui.timeout_ns);
-	limits_set_memory(&o.ask.ui);
-	progress = ui_progress_begin(&o.ask.ui, "reading the blocks");
-	if (ui_find_process(&o.ask.ui, e) < 0 || ui_output_open(&out, &o.ask.ui, e) < 0 ||
+	deadline_set(o.ask.of.ui.timeout_ns);
+	limits_set_memory(&o.ask.of.ui);
+	progress = ui_progress_begin(&o.ask.of.ui, "reading the blocks");
+	if (ui_find_process(&o.ask.of.ui, e) < 0 || ui_output_open(&out, &o.ask.of.ui, e) < 0 ||
 		leaks_ask(&s, &o.ask, e) < 0)
 		return -1;
 	ui_progress_end(take_ptr(&progress));
 	if (cmd_leaks_print(&s, &o, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
-	warnings_print(&s.warnings, &o.ask.ui);
-	if (s.warnings.is_partial)
+	warnings_print(&s.of.warnings, &o.ask.of.ui);
+	if (s.of.warnings.is_partial)
 		return UI_PARTIAL;
 	return s.leaks.all.bytes > o.fail_bytes ? UI_FAILED : UI_DONE;
 }

@@ -94,8 +94,8 @@ census_check_dominators(const struct census_answer *s, struct err *e)
 
 /* ---- warnings ---- */
 
-static void
-census_warn(struct census_answer *s)
+void
+census_warn(struct census_answer *s, const char *therefore)
 {
 	const struct object *o = objects_malloc(&s->process.objects, &s->target);
 	const struct object *libc = process_second_libc(&s->process);
@@ -111,17 +111,23 @@ census_warn(struct census_answer *s)
 			"a second libc is loaded, %s: blocks of its malloc are not seen",
 			text_printable(libc->path, path, sizeof path));
 	if (!s->is_certain)
-		warnings_add(&s->warnings, true, "approximate: %s", s->census.why);
+		warnings_add(&s->warnings, true, "approximate: %s%s", s->census.why, therefore);
 }
 
 /* ---- reading ---- */
 
-static int
+int
 census_open(struct census_answer *s, const struct census_question *q, struct err *e)
 {
-	if (q->core)
-		return target_open_core(&s->target, q->core, q->sysroot, e);
-	return target_open(&s->target, q->ui.pid, e);
+	struct err ignored;
+
+	s->core = q->core;
+	if ((q->core ? target_open_core(&s->target, q->core, q->sysroot, e)
+		     : target_open(&s->target, q->ui.pid, e)) < 0 ||
+		os_check_memory(&s->target, e) < 0)
+		return -1;
+	s->has_status = !q->core && os_status(&s->target, 0, &s->status, &ignored) == 0;
+	return 0;
 }
 
 /* Find the types whose addresses blocks may have. */
@@ -152,17 +158,20 @@ census_read_space(struct census_answer *s, struct err *e)
 	return space_read(&s->space, &s->target, &opt, e);
 }
 
-static int
-census_read_all(struct census_answer *s, const struct census_question *q, struct err *e)
+int
+census_look(struct census_answer *s, const struct census_question *q, struct census_options *how,
+	struct err *e)
 {
-	const struct census_options how = { .max_stop_ns = q->max_stop_ns,
-		.types = q->wants_types ? &s->types : NULL };
 	const bool stops = !q->core && q->max_stop_ns;
 	int failed;
 
-	if (stops && ui_claim(&s->target, &q->ui, e) < 0)
+	how->max_stop_ns = q->max_stop_ns;
+	how->types = q->wants_types ? &s->types : NULL;
+	if (census_read_space(s, e) < 0 || census_check_memory(s, q, e) < 0 ||
+		(q->wants_types && census_find_types(s, e) < 0) ||
+		(stops && ui_claim(&s->target, &q->ui, e) < 0))
 		return -1;
-	failed = census_read(&s->census, &s->heap, &s->process, &s->space, &how, e);
+	failed = census_read(&s->census, &s->heap, &s->process, &s->space, how, e);
 	if (stops)
 		target_unclaim(&s->target);
 	if (failed && e->kind == ERR_NO_SAFE_POINT)
@@ -173,28 +182,29 @@ census_read_all(struct census_answer *s, const struct census_question *q, struct
 int
 census_ask(struct census_answer *s, const struct census_question *q, struct err *e)
 {
-	struct err ignored;
+	struct census_options how = { 0 };
 
-	s->core = q->core;
-	if (census_open(s, q, e) < 0 || os_check_memory(&s->target, e) < 0 ||
-		process_read(&s->process, &s->target, e) < 0)
+	if (census_open(s, q, e) < 0 || process_read(&s->process, &s->target, e) < 0 ||
+		census_look(s, q, &how, e) < 0)
 		return -1;
-	s->has_status = !q->core && os_status(&s->target, 0, &s->status, &ignored) == 0;
-	if (census_read_space(s, e) < 0 || census_check_memory(s, q, e) < 0 ||
-		(q->wants_types && census_find_types(s, e) < 0) || census_read_all(s, q, e) < 0)
-		return -1;
-	census_warn(s);
+	census_warn(s, "");
 	return 0;
 }
 
 void
-census_answer_release(struct census_answer *s)
+census_forget(struct census_answer *s)
 {
-	warnings_release(&s->warnings);
 	census_type_table_release(&s->types);
 	census_release(&s->census);
 	heap_release(&s->heap);
 	space_release(&s->space);
 	process_release(&s->process);
+	warnings_release(&s->warnings);
+}
+
+void
+census_answer_release(struct census_answer *s)
+{
+	census_forget(s);
 	target_release(&s->target);
 }

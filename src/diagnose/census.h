@@ -43,6 +43,27 @@ struct census_answer {
  */
 int census_ask(struct census_answer *s, const struct census_question *q, struct err *e);
 
+/* ---- in steps ---- */
+
+/* Open the process or the core file of Q in S.  0, or -1 with E. */
+int census_open(struct census_answer *s, const struct census_question *q, struct err *e);
+
+/*
+ * Take a census of S, which is open, and whose process was read just now, as Q and HOW say; of HOW
+ * max_stop_ns and types are set here.  0, or -1 with E.
+ */
+int census_look(struct census_answer *s, const struct census_question *q,
+	struct census_options *how, struct err *e);
+
+/* Forget all but the target, for another look. */
+void census_forget(struct census_answer *s);
+
+/*
+ * Set is_certain, and add warnings about gaps; THEREFORE follows the reason why it is
+ * approximate.
+ */
+void census_warn(struct census_answer *s, const char *therefore);
+
 /*
  * Check that memdiag may take the memory that census_dominators_find() needs for S.  0, or -1 with
  * E.

@@ -60,10 +60,10 @@ static void
 leaks_print_source(FILE *f, const struct leaks_answer *s)
 {
 	if (!leaks_source(s)) {
-		if (s->leaks.heads && !s->core)
+		if (s->leaks.heads && !s->of.core)
 			fprintf(f,
 				"Who allocates them: 'memdiag record start --pid %d'; while it runs, 'memdiag leaks' has the stack of what was allocated since\n",
-				(int)s->target.pid);
+				(int)s->of.target.pid);
 		return;
 	}
 	if (!s->leaks.heads)
@@ -82,27 +82,27 @@ static void
 leaks_print_head(
 	const struct ui_output *out, const struct ui_options *ui, const struct leaks_answer *s)
 {
-	const struct census *c = &s->census;
+	const struct census *c = &s->of.census;
 	const struct census_sum *all = &s->leaks.all;
 	char file[256], stop[32];
 	FILE *f = out->f;
 
-	fprintf(f, "%s %d", s->target.comm, (int)s->target.pid);
-	if (s->core)
-		fprintf(f, "  core %s", text_printable(s->core, file, sizeof file));
-	if (s->has_status)
-		fprintf(f, "  RSS %s", UI_SIZE(ui, s->status.vm_rss_bytes));
+	fprintf(f, "%s %d", s->of.target.comm, (int)s->of.target.pid);
+	if (s->of.core)
+		fprintf(f, "  core %s", text_printable(s->of.core, file, sizeof file));
+	if (s->of.has_status)
+		fprintf(f, "  RSS %s", UI_SIZE(ui, s->of.status.vm_rss_bytes));
 	fprintf(f, "  in use %s in %" PRIu64 " blocks\n", UI_SIZE(ui, c->in_use.bytes),
 		c->in_use.blocks);
-	fprintf(f, "Unreachable: %s%s in %" PRIu64 " blocks", s->is_certain ? "" : "~",
+	fprintf(f, "Unreachable: %s%s in %" PRIu64 " blocks", s->of.is_certain ? "" : "~",
 		UI_SIZE(ui, all->bytes), all->blocks);
 	if (all->blocks)
 		fprintf(f, ", below %" PRIu64 " heads", s->leaks.heads);
 	fputc('\n', f);
-	if (s->heap.nr_stops)
+	if (s->of.heap.nr_stops)
 		fprintf(f, "Roots: %zu threads, %s of memory; the process was stopped for %s\n",
 			c->roots.nr_threads, UI_SIZE(ui, c->roots.bytes),
-			ui_duration(s->heap.longest_stop_ns, stop, sizeof stop));
+			ui_duration(s->of.heap.longest_stop_ns, stop, sizeof stop));
 	if (s->looks.nr)
 		fprintf(f, "Looks: %u, without a stop; the last one removed %" PRIu64 " blocks\n",
 			s->looks.nr, s->looks.removed);
@@ -269,7 +269,7 @@ leaks_suppressed_json(const struct suppressions *s)
 json_t *
 leaks_to_json(const struct leaks_answer *s, struct err *e)
 {
-	json_t *document = ui_json_new("leaks", &s->target);
+	json_t *document = ui_json_new("leaks", &s->of.target);
 	json_t *data = json_object_get(document, "data"), *groups = json_array();
 	json_t *stop = json_object();
 
@@ -282,17 +282,18 @@ leaks_to_json(const struct leaks_answer *s, struct err *e)
 	}
 	for (size_t i = 0; i < s->groups.nr; i++)
 		json_array_append_new(groups, leaks_group_json(s, &s->groups.v[i]));
-	if (s->core)
-		json_object_set_new(data, "core", ui_json_string(s->core));
+	if (s->of.core)
+		json_object_set_new(data, "core", ui_json_string(s->of.core));
 	json_object_set_new(
-		data, "certainty", json_string(s->is_certain ? "certain" : "approximate"));
+		data, "certainty", json_string(s->of.is_certain ? "certain" : "approximate"));
 	json_object_set_new(
-		data, "why", *s->census.why ? ui_json_text(s->census.why) : json_null());
-	json_object_set_new(data, "in_use", leaks_sum_json(&s->census.in_use));
+		data, "why", *s->of.census.why ? ui_json_text(s->of.census.why) : json_null());
+	json_object_set_new(data, "in_use", leaks_sum_json(&s->of.census.in_use));
 	json_object_set_new(data, "unreachable", leaks_sum_json(&s->leaks.all));
 	json_object_set_new(data, "heads", ui_json_number(s->leaks.heads));
-	json_object_set_new(data, "roots", leaks_roots_json(&s->census));
-	view_json_set_stop(stop, s->heap.nr_stops, s->heap.stopped_ns, s->heap.longest_stop_ns);
+	json_object_set_new(data, "roots", leaks_roots_json(&s->of.census));
+	view_json_set_stop(
+		stop, s->of.heap.nr_stops, s->of.heap.stopped_ns, s->of.heap.longest_stop_ns);
 	json_object_set_new(data, "stop", stop);
 	json_object_set_new(data, "looks", ui_json_number(s->looks.nr));
 	json_object_set_new(data, "suppressed", leaks_suppressed_json(&s->suppressions));
@@ -301,6 +302,6 @@ leaks_to_json(const struct leaks_answer *s, struct err *e)
 	json_object_set_new(data, "heads_without_stack",
 		leaks_source(s) ? ui_json_number(s->unknown_heads) : json_null());
 	json_object_set_new(data, "groups", groups);
-	warnings_to_json(&s->warnings, document);
+	warnings_to_json(&s->of.warnings, document);
 	return document;
 }
