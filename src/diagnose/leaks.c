@@ -103,6 +103,19 @@ leaks_open(struct leaks_answer *s, const struct leaks_question *q, struct err *e
 	return target_open(&s->target, q->ui.pid, e);
 }
 
+/* Explain that no thread uses libc's malloc, if the program has another one.  Returns -1. */
+static int
+leaks_hint_at_malloc(const struct leaks_answer *s, struct err *e)
+{
+	const struct object *o = objects_malloc(&s->process.objects, &s->target);
+	char path[256];
+
+	if (e->kind == ERR_UNSUPPORTED && o && !o->is_libc)
+		err_hint(e, "Its malloc is that of %s; 'memdiag maps' works here",
+			text_printable(o->path, path, sizeof path));
+	return -1;
+}
+
 /* Read the address space around the arenas, with the blocks that have their own mappings. */
 static int
 leaks_read_space(struct leaks_answer *s, struct err *e)
@@ -114,7 +127,7 @@ leaks_read_space(struct leaks_answer *s, struct err *e)
 	};
 
 	if (process_find_arenas(&s->process, NULL, e) < 0)
-		return -1;
+		return leaks_hint_at_malloc(s, e);
 	return space_read(&s->space, &s->target, &opt, e);
 }
 
