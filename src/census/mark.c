@@ -39,10 +39,26 @@ struct mark_work {
 	const uint32_t *to;
 };
 
+/*
+ * Add the blocks that W's many edges lead to, each of them once: a table of 100 million pointers
+ * may lead to a few blocks.  CENSUS_SEEN: it is in the list.
+ */
+static int
+mark_take_many(struct census_stack *s, struct census *c, struct mark_work *w, uint8_t flag)
+{
+	for (; w->nr; w->nr--, w->to++)
+		if (!(c->chunks.state.v[*w->to] & flag) &&
+			census_stack_push(s, c, *w->to, CENSUS_SEEN) < 0)
+			return -1;
+	return 0;
+}
+
 /* Add the blocks that W's edges lead to; those that have been reached already are seen later. */
 static int
-mark_take_edges(struct census_stack *s, struct mark_work *w)
+mark_take_edges(struct census_stack *s, struct census *c, struct mark_work *w, uint8_t flag)
 {
+	if (w->nr >= CENSUS_WIDE)
+		return mark_take_many(s, c, w, flag);
 	if (s->room - s->nr < w->nr && array_reserve(s, 2 * s->room + w->nr) < 0)
 		return -1;
 	memcpy(s->v + s->nr, w->to, w->nr * sizeof *w->to);
@@ -62,6 +78,7 @@ mark_take_chunk(struct census *c, struct mark_work *w, uint8_t flag)
 		w->to = census_edges_of(&c->edges, w->chunk, &w->nr);
 		__builtin_prefetch(w->to);
 	}
+	*state &= (uint8_t)~CENSUS_SEEN;
 	w->chunk = CENSUS_NO_CHUNK;
 }
 
@@ -91,7 +108,7 @@ mark_from(struct census_stack *s, struct census *c, uint8_t flag)
 		struct mark_work *w = &work[i];
 
 		idle = w->nr || w->chunk != CENSUS_NO_CHUNK ? 0 : idle + 1;
-		if (w->nr && mark_take_edges(s, w) < 0)
+		if (w->nr && mark_take_edges(s, c, w, flag) < 0)
 			return -1;
 		if (w->chunk != CENSUS_NO_CHUNK)
 			mark_take_chunk(c, w, flag);

@@ -147,6 +147,17 @@ roots_regset(struct roots_read *r, pid_t tid, unsigned int type, struct err *e)
 	return 0;
 }
 
+/* Return whether TID has ended, as the main thread of a process that lives on may have. */
+static bool
+roots_has_ended(const struct roots_read *r, pid_t tid)
+{
+	struct os_status status;
+	struct err e;
+
+	return os_status(r->look->t, tid, &status, &e) < 0 ? e.kind == ERR_GONE
+							   : !status.has_memory;
+}
+
 /*
  * Read the registers of the stopped thread TID.  Vector registers hold pointers, too: while memory
  * is copied, and where a compiler moves two words at once.
@@ -154,21 +165,47 @@ roots_regset(struct roots_read *r, pid_t tid, unsigned int type, struct err *e)
 static int
 roots_thread(struct roots_read *r, pid_t tid, struct err *e)
 {
-	struct roots_thread *thread = array_add(&r->thread);
+	struct roots_thread *thread;
 	struct arch_regs regs;
-	struct err ignored;
+	struct err ours;
 
-	if (!thread || roots_begin(r, CENSUS_REGISTER, tid, 0, 0) < 0)
+	if (roots_begin(r, CENSUS_REGISTER, tid, 0, 0) < 0)
+		return roots_fail(e);
+	if (roots_regset(r, tid, NT_PRSTATUS, &ours) < 0) {
+		if (ours.kind == ERR_GONE && roots_has_ended(r, tid))
+			return 0;
+		*e = ours;
+		return -1;
+	}
+	if (roots_regset(r, tid, NT_X86_XSTATE, &ours) < 0 &&
+		roots_regset(r, tid, NT_PRFPREG, &ours) < 0) {
+		*e = ours;
+		return err_context(e, "cannot read the vector registers of thread %d", tid);
+	}
+	thread = array_add(&r->thread);
+	if (!thread)
 		return roots_fail(e);
 	thread->tid = tid;
-	if (roots_regset(r, tid, NT_PRSTATUS, e) < 0)
-		return -1;
-	if (roots_regset(r, tid, NT_X86_XSTATE, &ignored) < 0 &&
-		roots_regset(r, tid, NT_PRFPREG, &ignored) < 0)
-		return err_context(e, "cannot read the vector registers of thread %d", tid);
-	if (r->c->word_bytes == sizeof(uint64_t) && arch_get_regs(tid, &regs, &ignored) == 0)
+	if (r->c->word_bytes == sizeof(uint64_t) && arch_get_regs(tid, &regs, &ours) == 0)
 		thread->sp = arch_sp(&regs).v;
 	return 0;
+}
+
+/*
+ * Check that all that was read was there.  SIGKILL ends a stop, and takes the memory away: then the
+ * list of mappings may end early, and what points to a block is missing.
+ */
+static int
+roots_check_stop(const struct roots_read *r, struct err *e)
+{
+	char buf[ARCH_MAX_EXT_BYTES];
+	size_t size = sizeof buf;
+
+	if (r->look->t->core || !r->look->deadline_ns)
+		return 0;
+	if (!r->thread.nr)
+		return err_set(e, ESRCH, "cannot read the threads of %d", r->look->t->pid);
+	return os_get_regset(r->thread.v[0].tid, NT_PRSTATUS, buf, &size, e);
 }
 
 static void
@@ -205,7 +242,7 @@ roots_threads(struct roots_read *r, struct err *e)
 			return -1;
 	if (r->thread.nr)
 		qsort(r->thread.v, r->thread.nr, sizeof *r->thread.v, roots_by_sp);
-	r->c->roots.nr_threads = nr;
+	r->c->roots.nr_threads = r->thread.nr;
 	return 0;
 }
 
@@ -641,7 +678,9 @@ roots_read_all(struct roots_read *r, struct err *e)
 		r->c->pooled.all.blocks += r->c->pooled.v[i].blocks;
 		r->c->pooled.all.bytes += r->c->pooled.v[i].bytes;
 	}
-	return r->is_out_of_memory ? roots_fail(e) : r->is_late;
+	if (r->is_out_of_memory)
+		return roots_fail(e);
+	return roots_check_stop(r, e) < 0 ? -1 : r->is_late;
 }
 
 int

@@ -143,6 +143,19 @@ census_find_types(struct census_answer *s, struct err *e)
 	return census_types_find_objects(&s->types, &s->target, &p->maps, &p->objects, e);
 }
 
+/* Explain that no thread uses libc's malloc, if the program has another one.  Returns -1. */
+static int
+census_hint_at_malloc(const struct census_answer *s, struct err *e)
+{
+	const struct object *o = objects_malloc(&s->process.objects, &s->target);
+	char path[256];
+
+	if (e->kind == ERR_UNSUPPORTED && o && !o->is_libc)
+		err_hint(e, "Its malloc is that of %s; 'memdiag maps' works here",
+			text_printable(o->path, path, sizeof path));
+	return -1;
+}
+
 /* Read the address space around the arenas, with the blocks that have their own mappings. */
 static int
 census_read_space(struct census_answer *s, struct err *e)
@@ -154,7 +167,7 @@ census_read_space(struct census_answer *s, struct err *e)
 	};
 
 	if (process_find_arenas(&s->process, NULL, e) < 0)
-		return -1;
+		return census_hint_at_malloc(s, e);
 	return space_read(&s->space, &s->target, &opt, e);
 }
 

@@ -54,7 +54,7 @@ struct cache {
 
 struct caches {
 	const struct tcache_layout_kind *kind; /* of all of them; NULL: unknown */
-	size_t nr;
+	size_t nr, nr_used;		       /* NR_USED: those that are not empty */
 	struct cache v[NR_SAMPLES];
 };
 
@@ -156,6 +156,16 @@ can_be_cache(const struct look *k, const struct tcache_layout *l, const char *ch
 	return nr_torn <= NR_TORN;
 }
 
+/* Return whether a bin of the cache in CHUNK has blocks. */
+static bool
+is_used_cache(const struct look *k, const struct tcache_layout *l, const char *chunk)
+{
+	for (unsigned int bin = 0; bin < l->nr_bins; bin++)
+		if (tcache_head(k->l, l, chunk + 2 * k->l->word_bytes, bin))
+			return true;
+	return false;
+}
+
 /* Add the chunk at AT to C if it is a cache; only of the same kind as those in C. */
 static bool
 add_cache(const struct look *k, struct caches *c, raddr at)
@@ -177,6 +187,7 @@ add_cache(const struct look *k, struct caches *c, raddr at)
 		c->kind = &kinds[i];
 		new->chunk = at;
 		c->nr++;
+		c->nr_used += is_used_cache(k, &kinds[i].l, new->copy);
 		return true;
 	}
 	return false;
@@ -237,27 +248,37 @@ read_near(const struct look *k, struct near *ret, size_t max)
 }
 
 /*
- * Find the word near the threads' pointers to arenas that leads to the most caches, and replace C
- * by these, if they are as many as C has or as threads were read.  C may have more than the present
- * threads, because of threads that have ended.
+ * Return whether A are more likely to be the caches than B: a block of zeroes, which a variable of
+ * the program near the pointer may lead to, looks like an empty one of any kind.
+ */
+static bool
+are_likelier(const struct caches *a, const struct caches *b)
+{
+	return a->nr_used != b->nr_used ? a->nr_used > b->nr_used : a->nr >= b->nr;
+}
+
+/*
+ * Find the word near the threads' pointers to arenas that leads to the caches, and replace C by
+ * these, if they are as many as C has or as threads were read.  C may have more than the present
+ * threads, because of threads that have ended; if one of C is not empty, its kind is certain.
  */
 static void
 add_by_pointer(struct look *k, struct caches *c)
 {
 	struct near near[NR_SAMPLES];
 	size_t nr = read_near(k, near, NR_SAMPLES), least = c->nr < nr ? c->nr : nr;
-	struct caches found = { 0 };
+	const struct tcache_layout_kind *kind = c->nr_used ? c->kind : NULL;
+	struct caches found, best = { 0 };
 
 	for (size_t w = 0; w < 2 * NEAR_WORDS && !tcache_layout_is_late(k); w++) {
-		found = (struct caches){ 0 };
+		found = (struct caches){ .kind = kind };
 		/* Add the caches that word W near the threads' pointers to arenas points to. */
 		for (size_t i = 0; i < nr; i++)
 			if (tcache_layout_is_block(k, near[i].word[w]))
 				add_cache(k, &found,
 					(raddr){ near[i].word[w] - 2 * k->l->word_bytes });
-		if (found.nr && found.nr >= least) {
-			*c = found;
-			least = found.nr;
+		if (found.nr && found.nr >= least && are_likelier(&found, &best)) {
+			*c = best = found;
 			k->l->tcache.from_slot_bytes =
 				((int64_t)w - NEAR_WORDS) * (int64_t)sizeof(uint64_t);
 		}

@@ -670,7 +670,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	struct heap_walk w = {
 		.s = s,
 		.r = s->r,
-		.visitor = s->r->visitor,
+		.visitor = s->arena->is_by_lists ? NULL : s->r->visitor,
 		.arena = s->arena,
 		.seg = &s->arena->segment.v[seg],
 		.seg_nr = seg,

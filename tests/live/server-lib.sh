@@ -5,6 +5,8 @@
 #	visit PID COMMANDS		COMMANDS of memdiag in turn, one every 2 s, 60 s in all; no error
 #					of the client, timers on time, and no stop longer than gdb's
 #	starve PID COMMANDS		the same with a client that only waits for timers, much more often
+#	start_mariadbd start_nginx start_postgres start_php_fpm
+#					servers with data; fails if one is not installed
 #
 # shellcheck disable=SC3043,SC2154 # every sh we know has local; lib.sh sets the rest
 need jq python3
@@ -192,4 +194,114 @@ has()
 {
 	find "/proc/$tracee_pid/fd" -lname '*memfd*' | wc -l
 	grep -c 'memdiag\|r-xp 00000000 00:00' "/proc/$tracee_pid/maps"
+}
+
+# ---- servers that answer exact-client.py ----
+
+# family PID: it and its children.
+family()
+{
+	echo "$1"
+	pgrep -P "$1"
+}
+
+# start_nginx: two workers and their master, which is $server; at $dir/socket.
+start_nginx()
+{
+	local n
+	mkdir "$dir/root" "$dir/root/slow"
+	for n in $(seq 0 49); do
+		yes "$n:$n" | tr '\n' ' ' | head -c $((n * 2000)) >"$dir/root/$n"
+		ln "$dir/root/$n" "$dir/root/slow/$n"
+	done
+	cat >"$dir/conf" <<-CONF
+		daemon off;
+		worker_processes 2;
+		pid $dir/pid;
+		error_log $dir/log notice;
+		events { worker_connections 100; }
+		http {
+			access_log off;
+			client_body_temp_path $dir/body;
+			proxy_temp_path $dir/proxy;
+			fastcgi_temp_path $dir/fastcgi;
+			uwsgi_temp_path $dir/uwsgi;
+			scgi_temp_path $dir/scgi;
+			keepalive_timeout 1h;
+			keepalive_requests 1000000000;
+			default_type text/plain;
+			gzip on;
+			gzip_types text/plain;
+			add_header X-Seq \$args;
+			server {
+				listen unix:$dir/socket;
+				root $dir/root;
+				location /slow/ { limit_rate 400k; }
+			}
+		}
+	CONF
+	nginx -c "$dir/conf" -e "$dir/log" >"$dir/out" 2>&1 &
+	server=$!
+	started="$started $server"
+	wait_for $server "$dir/log" 'start worker process '
+}
+
+# start_postgres: $server; at $dir/data, for user tester.
+start_postgres()
+{
+	local as=
+	if [ "$(id -u)" -eq 0 ]; then
+		id postgres >/dev/null 2>&1 || return
+		as='setpriv --reuid=postgres --regid=postgres --clear-groups'
+	fi
+	mkdir "$dir/data"
+	[ -z "$as" ] || chown postgres "$dir/data"
+	# shellcheck disable=SC2086 # a list of words
+	$as initdb --no-sync -U tester -A trust -D "$dir/data" >"$dir/initdb" 2>&1 || return
+	# shellcheck disable=SC2086
+	$as postgres -D "$dir/data" -k "$dir/data" -c listen_addresses= -c fsync=off >"$dir/postgres.log" 2>&1 </dev/null &
+	server=$!
+	started="$started $server"
+	wait_for $server "$dir/postgres.log" 'ready to accept connections'
+}
+
+# find_php_fpm: its name has a release in it.
+find_php_fpm()
+{
+	for php_fpm in $(echo "$PATH" | tr ':' '\n' | sed 's/$/\/php-fpm*/'); do
+		[ ! -x "$php_fpm" ] || return 0
+	done
+	return 1
+}
+
+# start_php_fpm: three workers and their master, which is $server; at $dir/fpm.socket.
+start_php_fpm()
+{
+	cat >"$dir/page.php" <<-'PAGE'
+		<?php
+		$seq = (int)$_GET["seq"];
+		$length = (int)$_GET["length"];
+		$kept = [];
+		for ($i = 0; $i < 300; $i++)
+			$kept[] = str_repeat("x", 20 + $i * (int)$_GET["seed"] % 3000);
+		unset($kept);
+		usleep(1000 * (int)$_GET["ms"]);
+		header("X-Seq: $seq");
+		echo substr(str_repeat("$seq:" . (int)$_GET["seed"] . " ", $length), 0, $length);
+	PAGE
+	cat >"$dir/fpm.conf" <<-CONF
+		[global]
+		error_log = $dir/fpm.log
+		daemonize = no
+		[www]
+		user = $(id -un)
+		group = $(id -gn)
+		listen = $dir/fpm.socket
+		pm = static
+		pm.max_children = 3
+	CONF
+	USE_ZEND_ALLOC=0 "$php_fpm" -n -F -R -y "$dir/fpm.conf" >"$dir/fpm.out" 2>&1 </dev/null &
+	server=$!
+	started="$started $server"
+	wait_for $server "$dir/fpm.log" 'ready to handle connections'
 }

@@ -125,13 +125,6 @@ serves_itself()
 	check "$name: it lives on" end_tracee "$served"
 }
 
-# family PID: it and its children.
-family()
-{
-	echo "$1"
-	pgrep -P "$1"
-}
-
 # shows FILE COMMAND...: COMMAND, or the end of FILE.
 shows()
 {
@@ -184,46 +177,6 @@ serve_node()
 	serves_itself node http node "$top_srcdir/tests/tracees/http-server.js"
 }
 
-start_nginx()
-{
-	local n
-	mkdir "$dir/root" "$dir/root/slow"
-	for n in $(seq 0 49); do
-		yes "$n:$n" | tr '\n' ' ' | head -c $((n * 2000)) >"$dir/root/$n"
-		ln "$dir/root/$n" "$dir/root/slow/$n"
-	done
-	cat >"$dir/conf" <<-CONF
-		daemon off;
-		worker_processes 2;
-		pid $dir/pid;
-		error_log $dir/log notice;
-		events { worker_connections 100; }
-		http {
-			access_log off;
-			client_body_temp_path $dir/body;
-			proxy_temp_path $dir/proxy;
-			fastcgi_temp_path $dir/fastcgi;
-			uwsgi_temp_path $dir/uwsgi;
-			scgi_temp_path $dir/scgi;
-			keepalive_timeout 1h;
-			keepalive_requests 1000000000;
-			default_type text/plain;
-			gzip on;
-			gzip_types text/plain;
-			add_header X-Seq \$args;
-			server {
-				listen unix:$dir/socket;
-				root $dir/root;
-				location /slow/ { limit_rate 400k; }
-			}
-		}
-	CONF
-	nginx -c "$dir/conf" -e "$dir/log" >"$dir/out" 2>&1 &
-	server=$!
-	started="$started $server"
-	wait_for $server "$dir/log" 'start worker process '
-}
-
 # The master is left out: it waits in sigsuspend(), where a call is never safe.
 serve_nginx()
 {
@@ -234,24 +187,6 @@ serve_nginx()
 	}
 	serves nginx files "$dir/socket"
 	shuts_down nginx QUIT "$dir/log" '\[(warn|error|crit|alert|emerg)\]'
-}
-
-start_postgres()
-{
-	local as=
-	if [ "$(id -u)" -eq 0 ]; then
-		id postgres >/dev/null 2>&1 || return
-		as='setpriv --reuid=postgres --regid=postgres --clear-groups'
-	fi
-	mkdir "$dir/data"
-	[ -z "$as" ] || chown postgres "$dir/data"
-	# shellcheck disable=SC2086 # a list of words
-	$as initdb --no-sync -U tester -A trust -D "$dir/data" >"$dir/initdb" 2>&1 || return
-	# shellcheck disable=SC2086
-	$as postgres -D "$dir/data" -k "$dir/data" -c listen_addresses= -c fsync=off >"$dir/postgres.log" 2>&1 </dev/null &
-	server=$!
-	started="$started $server"
-	wait_for $server "$dir/postgres.log" 'ready to accept connections'
 }
 
 # The launchers and writers of the server are left out: they never have a moment at which a call is safe.
@@ -268,46 +203,6 @@ serve_postgres()
 	}
 	serves postgres psql "$dir/data"
 	shuts_down postgres INT "$dir/postgres.log" 'ERROR|FATAL|PANIC|WARNING'
-}
-
-# find_php_fpm: its name has a release in it.
-find_php_fpm()
-{
-	for php_fpm in $(echo "$PATH" | tr ':' '\n' | sed 's/$/\/php-fpm*/'); do
-		[ ! -x "$php_fpm" ] || return 0
-	done
-	return 1
-}
-
-start_php_fpm()
-{
-	cat >"$dir/page.php" <<-'PAGE'
-		<?php
-		$seq = (int)$_GET["seq"];
-		$length = (int)$_GET["length"];
-		$kept = [];
-		for ($i = 0; $i < 300; $i++)
-			$kept[] = str_repeat("x", 20 + $i * (int)$_GET["seed"] % 3000);
-		unset($kept);
-		usleep(1000 * (int)$_GET["ms"]);
-		header("X-Seq: $seq");
-		echo substr(str_repeat("$seq:" . (int)$_GET["seed"] . " ", $length), 0, $length);
-	PAGE
-	cat >"$dir/fpm.conf" <<-CONF
-		[global]
-		error_log = $dir/fpm.log
-		daemonize = no
-		[www]
-		user = $(id -un)
-		group = $(id -gn)
-		listen = $dir/fpm.socket
-		pm = static
-		pm.max_children = 3
-	CONF
-	USE_ZEND_ALLOC=0 "$php_fpm" -n -F -R -y "$dir/fpm.conf" >"$dir/fpm.out" 2>&1 </dev/null &
-	server=$!
-	started="$started $server"
-	wait_for $server "$dir/fpm.log" 'ready to handle connections'
 }
 
 serve_php_fpm()
