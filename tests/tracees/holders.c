@@ -79,6 +79,8 @@ scrub(void)
 	volatile char below[128 * 1024];
 
 	memset((char *)below, 0, sizeof below);
+	/* Or the compiler leaves it out. */
+	__asm__ volatile("" ::"r"(below) : "memory");
 #if defined __x86_64__
 	__asm__ volatile("xor %%ebx, %%ebx\n\txor %%r12d, %%r12d\n\txor %%r13d, %%r13d\n\t"
 			 "xor %%r14d, %%r14d\n\txor %%r15d, %%r15d" ::
