@@ -108,8 +108,9 @@ types_print_pooled(struct ui_output *out, const struct ui_options *ui,
 
 	if (!c->pooled.all.blocks)
 		return 0;
+	fputc('\n', out->f);
 	fprintf(out->f,
-		"\nIn CPython's pools, which are not malloc's: %s in %" PRIu64
+		"In CPython's pools, which are not malloc's: %s in %" PRIu64
 		" objects, %s free\n",
 		UI_SIZE(ui, c->pooled.all.bytes), c->pooled.all.blocks,
 		UI_SIZE(ui, c->pooled.free_bytes));

@@ -13,7 +13,7 @@ static const struct {
 } names[] = {
 	{ "foo", "foo", true },
 	{ "foo", "a::foo(int)", true },
-	{ "foo", "fo", false },
+	{ "foo", "f", false },
 	{ "^foo", "foobar", true },
 	{ "^foo", "a::foo", false },
 	{ "foo$", "a::foo", true },
