@@ -110,8 +110,7 @@ types_print_pooled(struct ui_output *out, const struct ui_options *ui,
 		return 0;
 	fputc('\n', out->f);
 	fprintf(out->f,
-		"In CPython's pools, which are not malloc's: %s in %" PRIu64
-		" objects, %s free\n",
+		"In CPython's pools, which are not malloc's: %s in %" PRIu64 " objects, %s free\n",
 		UI_SIZE(ui, c->pooled.all.bytes), c->pooled.all.blocks,
 		UI_SIZE(ui, c->pooled.free_bytes));
 	if (!t || ui_table_column(t, "BYTES", true, e) < 0 ||
