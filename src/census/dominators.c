@@ -114,8 +114,8 @@ tree_visit(struct tree_work *w, uint32_t node)
 }
 
 /*
- * Visit all nodes: owners that last first, then threads.  *RET_LAST: the places before the
- * threads.
+ * Visit all nodes, from variables and mappings first and from threads last.  *RET_LAST is the first
+ * place of what only threads hold.
  */
 static int
 tree_number(struct tree_work *w, uint32_t *ret_last)
@@ -140,17 +140,16 @@ tree_number(struct tree_work *w, uint32_t *ret_last)
 /* ---- predecessors ---- */
 
 /*
- * Return whether the edge from place FROM to place TO counts: threads hold what nothing else
- * does.
+ * Return whether the edge from place FROM to place TO counts: what only threads hold begins at
+ * place LAST.
  */
 static bool
-edge_counts(const struct tree_work *w, uint32_t from, uint32_t to, uint32_t last)
+edge_counts(uint32_t from, uint32_t to, uint32_t last)
 {
-	(void)w;
 	return from < last || to >= last;
 }
 
-/* Call for each edge that counts: NR[place + 1]++ or, in the second round, store it. */
+/* Count the edges of NODE that count at their targets, or in the second round store them there. */
 static void
 tree_take_edges(struct tree_work *w, uint32_t node, uint32_t last, bool stores)
 {
@@ -162,7 +161,7 @@ tree_take_edges(struct tree_work *w, uint32_t node, uint32_t last, bool stores)
 	for (uint32_t i = 0; i < nr; i++) {
 		const uint32_t place = d->place[census_chunk_node(d, to[i])];
 
-		if (!edge_counts(w, from, place, last))
+		if (!edge_counts(from, place, last))
 			continue;
 		if (stores)
 			w->from[w->first_from[place]++] = from;

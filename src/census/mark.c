@@ -26,10 +26,9 @@ census_stack_push(struct census_stack *s, struct census *c, uint32_t chunk, uint
 }
 
 /*
- * Each step of a search needs memory that depends on the step before, at random places: a cache
- * miss
- * each.  So this many blocks are under way at the same time, in two stages: those whose states and
- * places of edges are being fetched, and those whose edges are.
+ * Each step of a search needs memory at a random place that the step before shows: a cache miss.
+ * So this many blocks are under way at the same time, in two stages: the states and the places
+ * of the edges of some are being fetched, and the edges of others.
  */
 #define NR_UNDER_WAY 16
 
@@ -44,21 +43,21 @@ struct mark_work {
  * may lead to a few blocks.  CENSUS_SEEN: it is in the list.
  */
 static int
-mark_take_many(struct census_stack *s, struct census *c, struct mark_work *w, uint8_t flag)
+mark_take_many(struct census_stack *s, struct census *c, struct mark_work *w)
 {
 	for (; w->nr; w->nr--, w->to++)
-		if (!(c->chunks.state.v[*w->to] & flag) &&
+		if (!(c->chunks.state.v[*w->to] & CENSUS_REACHED) &&
 			census_stack_push(s, c, *w->to, CENSUS_SEEN) < 0)
 			return -1;
 	return 0;
 }
 
-/* Add the blocks that W's edges lead to; those that have been reached already are seen later. */
+/* Add the blocks that W's edges lead to, also those that have been reached already. */
 static int
-mark_take_edges(struct census_stack *s, struct census *c, struct mark_work *w, uint8_t flag)
+mark_take_edges(struct census_stack *s, struct census *c, struct mark_work *w)
 {
 	if (w->nr >= CENSUS_WIDE)
-		return mark_take_many(s, c, w, flag);
+		return mark_take_many(s, c, w);
 	if (s->room - s->nr < w->nr && array_reserve(s, 2 * s->room + w->nr) < 0)
 		return -1;
 	memcpy(s->v + s->nr, w->to, w->nr * sizeof *w->to);
@@ -69,12 +68,12 @@ mark_take_edges(struct census_stack *s, struct census *c, struct mark_work *w, u
 
 /* Mark W's block, and begin to fetch its edges. */
 static void
-mark_take_chunk(struct census *c, struct mark_work *w, uint8_t flag)
+mark_take_chunk(struct census *c, struct mark_work *w)
 {
 	uint8_t *state = &c->chunks.state.v[w->chunk];
 
-	if (!(*state & flag)) {
-		*state |= flag;
+	if (!(*state & CENSUS_REACHED)) {
+		*state |= CENSUS_REACHED;
 		w->to = census_edges_of(&c->edges, w->chunk, &w->nr);
 		__builtin_prefetch(w->to);
 	}
@@ -82,7 +81,7 @@ mark_take_chunk(struct census *c, struct mark_work *w, uint8_t flag)
 	w->chunk = CENSUS_NO_CHUNK;
 }
 
-/* Begin to fetch what is known of the last block in S. */
+/* Begin to fetch the state of the last block in S. */
 static void
 mark_begin(struct census_stack *s, const struct census *c, struct mark_work *w)
 {
@@ -92,12 +91,9 @@ mark_begin(struct census_stack *s, const struct census *c, struct mark_work *w)
 	__builtin_prefetch(&c->edges.first[w->chunk / CENSUS_GROUP]);
 }
 
-/*
- * Give FLAG to the blocks in S and all blocks that they lead to.  Returns 0, or -1 without
- * memory.
- */
+/* Mark the blocks in S and all blocks that they lead to.  Returns 0, or -1 without memory. */
 static int
-mark_from(struct census_stack *s, struct census *c, uint8_t flag)
+mark_from(struct census_stack *s, struct census *c)
 {
 	struct mark_work work[NR_UNDER_WAY];
 	unsigned int idle = 0;
@@ -108,10 +104,10 @@ mark_from(struct census_stack *s, struct census *c, uint8_t flag)
 		struct mark_work *w = &work[i];
 
 		idle = w->nr || w->chunk != CENSUS_NO_CHUNK ? 0 : idle + 1;
-		if (w->nr && mark_take_edges(s, c, w, flag) < 0)
+		if (w->nr && mark_take_edges(s, c, w) < 0)
 			return -1;
 		if (w->chunk != CENSUS_NO_CHUNK)
-			mark_take_chunk(c, w, flag);
+			mark_take_chunk(c, w);
 		if (s->nr)
 			mark_begin(s, c, w);
 	}
@@ -121,9 +117,8 @@ mark_from(struct census_stack *s, struct census *c, uint8_t flag)
 int
 census_mark_from(struct census_stack *s, struct census *c, struct err *e)
 {
-	return mark_from(s, c, CENSUS_REACHED) < 0
-		? err_set(e, ENOMEM, "cannot follow the pointers between blocks")
-		: 0;
+	return mark_from(s, c) < 0 ? err_set(e, ENOMEM, "cannot follow the pointers between blocks")
+				   : 0;
 }
 
 int

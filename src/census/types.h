@@ -12,8 +12,8 @@
 struct census_type_row {
 	uint32_t type;	       /* number in the table */
 	struct census_sum own; /* blocks that have its address */
-	struct census_sum
-		below; /* blocks without a type that these lead to, see CENSUS_OWNER_STEPS */
+	/* blocks without a type that these lead to: see CENSUS_OWNER_STEPS */
+	struct census_sum below;
 	struct census_sum pooled; /* objects in pools of CPython, which are not blocks */
 	uint64_t largest_bytes;
 	uint64_t inner_blocks; /* those in which the address is not the first word */
@@ -28,7 +28,7 @@ struct census_type_sums {
 	struct census_sum proven;   /* blocks that have the address of a type */
 	struct census_sum inferred; /* blocks without one that such a block leads to */
 	struct census_sum global;   /* others, that a global variable leads to */
-	struct census_sum unknown;  /* all others that are reached or not */
+	struct census_sum unknown;  /* all others, reached or not */
 };
 
 /* The steps from a block with a type to one that counts as below it. */

@@ -1,9 +1,9 @@
 #include <config.h>
 
 #include "base/cleanup.h"
+#include "cmd/census-options.h"
 #include "cmd/command.h"
 #include "diagnose/leaks.h"
-#include "heap/heap.h"
 #include "os/os.h"
 #include "ui/deadline.h"
 #include "ui/exit.h"
@@ -36,9 +36,6 @@ static const struct ui_option options[] = {
 	{ "suppressions", 0, "FILE", 1,
 		"leave out the blocks that FILE names, a line each: size:BYTES, shape:ring, leak:FUNCTION",
 		UI_FILE, AT(ask.suppressions) },
-	{ .group = 2, .help = "How it is read:" },
-	{ "max-stop", 0, "DURATION", 2, "stop the process for at most DURATION at a time (200ms)",
-		UI_DURATION, AT(ask.of.max_stop_ns) },
 	{ "no-stop", 0, NULL, 2,
 		"do not stop the process, but look several times; approximate, exit status 2",
 		UI_FLAG, AT(ask.no_stop) },
@@ -53,30 +50,21 @@ static const struct ui_option options[] = {
 	{ "mask-tags", 0, NULL, 2,
 		"ignore the high 16 bits of pointers, which may be a tag or a counter", UI_FLAG,
 		AT(ask.masks_tags) },
-	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(ask.of.core) },
-	{ "sysroot", 0, "DIR", 2,
-		"look below DIR for the program and the libraries that the core names",
-		UI_DIRECTORY, AT(ask.of.sysroot) },
 	{ 0 },
 };
 
 #define RULE(kind, a, b, why) UI_RULE(kind, struct cmd_leaks_options, a, b, why)
 
 static const struct ui_rule rules[] = {
-	RULE(UI_EXCLUDES, ask.of.core, ask.of.ui.asked.nr, "a core file or a process, not both"),
 	RULE(UI_EXCLUDES, ask.of.core, ask.no_stop,
 		"--no-stop is for a process: a core file is still"),
 	RULE(UI_NEEDS, ask.nr_looks, ask.no_stop, "--looks is for --no-stop"),
 	RULE(UI_NEEDS, ask.every_ns, ask.no_stop, "--every is for --no-stop"),
-	RULE(UI_NEEDS, ask.of.sysroot, ask.of.core, "--sysroot is for --core"),
-	RULE(UI_WANTS, ask.of.core, ask.of.ui.asked.nr,
-		"which process? use --pid PID, or --core FILE"),
 	{ 0 },
 };
 
 static const struct ui_child children[] = {
-	{ &ui_options_syntax, offsetof(struct cmd_leaks_options, ask.of.ui) },
-	{ &ui_memory_syntax, offsetof(struct cmd_leaks_options, ask.of.ui) },
+	{ &census_syntax, offsetof(struct cmd_leaks_options, ask.of) },
 	{ 0 },
 };
 
@@ -120,14 +108,13 @@ static int
 cmd_leaks_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_leaks_options o = {
-		.ask.of.ui.pid_optional = true,
-		.ask.of.max_stop_ns = HEAP_DEFAULT_STOP_NS,
 		.limit = DEFAULT_ROWS,
 	};
 	auto_progress struct ui_progress *progress = NULL;
 	auto_leaks_answer struct leaks_answer s = { .of.target = TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
+	census_question_begin(&o.ask.of);
 	ui_parse(&cmd_leaks_syntax, argc, argv, &o);
 	if (!o.ask.nr_looks)
 		o.ask.nr_looks = DEFAULT_LOOKS;

@@ -1,15 +1,13 @@
 #include <config.h>
 
 #include "base/cleanup.h"
+#include "cmd/census-options.h"
 #include "cmd/command.h"
-#include "census/chunks.h"
 #include "census/dominators.h"
 #include "census/owners.h"
 #include "census/paths.h"
 #include "census/retained.h"
-#include "census/slots.h"
 #include "diagnose/census.h"
-#include "heap/heap.h"
 #include "os/os.h"
 #include "ui/deadline.h"
 #include "ui/exit.h"
@@ -38,34 +36,16 @@ static const struct ui_option options[] = {
 		AT(limit) },
 	{ "holds", 0, "ADDRESS", 1, "show what leads to the block at ADDRESS instead", UI_ADDRESS,
 		AT(holds) },
-	{ .group = 2, .help = "How it is read:" },
-	{ "max-stop", 0, "DURATION", 2, "stop the process for at most DURATION at a time (200ms)",
-		UI_DURATION, AT(ask.max_stop_ns) },
-	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(ask.core) },
-	{ "sysroot", 0, "DIR", 2,
-		"look below DIR for the program and the libraries that the core names",
-		UI_DIRECTORY, AT(ask.sysroot) },
-	{ 0 },
-};
-
-#define RULE(kind, a, b, why) UI_RULE(kind, struct cmd_retained_options, a, b, why)
-
-static const struct ui_rule rules[] = {
-	RULE(UI_EXCLUDES, ask.core, ask.ui.asked.nr, "a core file or a process, not both"),
-	RULE(UI_NEEDS, ask.sysroot, ask.core, "--sysroot is for --core"),
-	RULE(UI_WANTS, ask.core, ask.ui.asked.nr, "which process? use --pid PID, or --core FILE"),
 	{ 0 },
 };
 
 static const struct ui_child children[] = {
-	{ &ui_options_syntax, offsetof(struct cmd_retained_options, ask.ui) },
-	{ &ui_memory_syntax, offsetof(struct cmd_retained_options, ask.ui) },
+	{ &census_syntax, offsetof(struct cmd_retained_options, ask) },
 	{ 0 },
 };
 
 static const struct ui_syntax cmd_retained_syntax = {
 	.options = options,
-	.rules = rules,
 	.children = children,
 	.args_doc = "[PID]",
 	.doc = "What holds the blocks of glibc's malloc: for each global variable and each thread, "
@@ -81,22 +61,6 @@ static const struct ui_syntax cmd_retained_syntax = {
 };
 
 /* ---- the command ---- */
-
-/* Find the chunk of the block at ADDR.  0, or -1 with E. */
-static int
-cmd_retained_find(const struct census *c, raddr addr, uint32_t *ret, struct err *e)
-{
-	const uint32_t granule = census_granule(&c->slots, addr.v);
-
-	*ret = granule ? census_chunk_at(&c->chunks, &c->slots, granule) : CENSUS_NO_CHUNK;
-	if (*ret == CENSUS_NO_CHUNK)
-		return err_set_kind(e, ERR_USAGE, 0, PRIraddr " is in no heap of malloc", addr.v);
-	if (!(c->chunks.state.v[*ret] & CENSUS_BLOCK))
-		return err_set_kind(e, ERR_USAGE, 0,
-			PRIraddr " is in memory of malloc that is free, or cached by a thread",
-			addr.v);
-	return 0;
-}
 
 static int
 cmd_retained_print(const struct retained_report *r, const struct cmd_retained_options *o,
@@ -126,7 +90,7 @@ cmd_retained_show(const struct cmd_retained_options *o, struct census_answer *s,
 		.path = o->holds.v ? &path : NULL,
 		.limit = o->limit };
 
-	if ((o->holds.v && cmd_retained_find(&s->census, o->holds, &r.chunk, e) < 0) ||
+	if ((o->holds.v && census_find_block(s, o->holds, &r.chunk, e) < 0) ||
 		census_owners_find(&owners, &s->census, &s->process.objects, e) < 0 ||
 		census_check_dominators(s, e) < 0 ||
 		census_dominators_find(&dominators, &s->census, &owners, e) < 0)
@@ -142,8 +106,6 @@ static int
 cmd_retained_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_retained_options o = {
-		.ask.ui.pid_optional = true,
-		.ask.max_stop_ns = HEAP_DEFAULT_STOP_NS,
 		.ask.wants_types = true,
 		.limit = DEFAULT_ROWS,
 	};
@@ -151,6 +113,7 @@ cmd_retained_run(int argc, char **argv, struct err *e)
 	auto_census_answer struct census_answer s = { .target = TARGET_NONE };
 	auto_output struct ui_output out = { 0 };
 
+	census_question_begin(&o.ask);
 	ui_parse(&cmd_retained_syntax, argc, argv, &o);
 	deadline_set(o.ask.ui.timeout_ns);
 	limits_set_memory(&o.ask.ui);

@@ -1,10 +1,10 @@
 #include <config.h>
 
 #include "base/cleanup.h"
+#include "cmd/census-options.h"
 #include "cmd/command.h"
 #include "census/types.h"
 #include "diagnose/census.h"
-#include "heap/heap.h"
 #include "os/os.h"
 #include "ui/deadline.h"
 #include "ui/exit.h"
@@ -29,34 +29,16 @@ struct cmd_types_options {
 
 static const struct ui_option options[] = {
 	{ "lines", 'n', "N", 1, "at most N types; 0 is all of them (16)", UI_NUMBER, AT(limit) },
-	{ .group = 2, .help = "How it is read:" },
-	{ "max-stop", 0, "DURATION", 2, "stop the process for at most DURATION at a time (200ms)",
-		UI_DURATION, AT(ask.max_stop_ns) },
-	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(ask.core) },
-	{ "sysroot", 0, "DIR", 2,
-		"look below DIR for the program and the libraries that the core names",
-		UI_DIRECTORY, AT(ask.sysroot) },
-	{ 0 },
-};
-
-#define RULE(kind, a, b, why) UI_RULE(kind, struct cmd_types_options, a, b, why)
-
-static const struct ui_rule rules[] = {
-	RULE(UI_EXCLUDES, ask.core, ask.ui.asked.nr, "a core file or a process, not both"),
-	RULE(UI_NEEDS, ask.sysroot, ask.core, "--sysroot is for --core"),
-	RULE(UI_WANTS, ask.core, ask.ui.asked.nr, "which process? use --pid PID, or --core FILE"),
 	{ 0 },
 };
 
 static const struct ui_child children[] = {
-	{ &ui_options_syntax, offsetof(struct cmd_types_options, ask.ui) },
-	{ &ui_memory_syntax, offsetof(struct cmd_types_options, ask.ui) },
+	{ &census_syntax, offsetof(struct cmd_types_options, ask) },
 	{ 0 },
 };
 
 static const struct ui_syntax cmd_types_syntax = {
 	.options = options,
-	.rules = rules,
 	.children = children,
 	.args_doc = "[PID]",
 	.doc = "What the blocks of glibc's malloc are: classes of C++ and objects of Python by their "
@@ -90,8 +72,6 @@ static int
 cmd_types_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_types_options o = {
-		.ask.ui.pid_optional = true,
-		.ask.max_stop_ns = HEAP_DEFAULT_STOP_NS,
 		.ask.wants_types = true,
 		.limit = DEFAULT_ROWS,
 	};
@@ -100,6 +80,7 @@ cmd_types_run(int argc, char **argv, struct err *e)
 	auto_census_type_sums struct census_type_sums sums = { 0 };
 	auto_output struct ui_output out = { 0 };
 
+	census_question_begin(&o.ask);
 	ui_parse(&cmd_types_syntax, argc, argv, &o);
 	deadline_set(o.ask.ui.timeout_ns);
 	limits_set_memory(&o.ask.ui);

@@ -54,8 +54,8 @@ advise_growth(const struct verdict_facts *f, struct verdict *v)
 }
 
 /*
- * A stop in which memory is read takes 0.6 s for a GiB; it is limited to 0.2 s if not said
- * otherwise.
+ * A stop takes about a second for a GiB (scripts/bench/census); without --max-stop 0.2 s are
+ * allowed.
  */
 #define STOP_MS_PER_GIB 1000
 #define STOP_DEFAULT_MS 200

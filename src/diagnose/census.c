@@ -8,7 +8,9 @@
 
 #include "base/debug.h"
 #include "base/text.h"
+#include "census/chunks.h"
 #include "census/read.h"
+#include "census/slots.h"
 #include "census/type-find.h"
 #include "census/type-python.h"
 #include "elf/link-map.h"
@@ -201,6 +203,22 @@ census_ask(struct census_answer *s, const struct census_question *q, struct err 
 		census_look(s, q, &how, e) < 0)
 		return -1;
 	census_warn(s, "");
+	return 0;
+}
+
+int
+census_find_block(const struct census_answer *s, raddr addr, uint32_t *ret_chunk, struct err *e)
+{
+	const struct census *c = &s->census;
+	const uint32_t granule = census_granule(&c->slots, addr.v);
+
+	*ret_chunk = granule ? census_chunk_at(&c->chunks, &c->slots, granule) : CENSUS_NO_CHUNK;
+	if (*ret_chunk == CENSUS_NO_CHUNK)
+		return err_set_kind(e, ERR_USAGE, 0, PRIraddr " is in no heap of malloc", addr.v);
+	if (!(c->chunks.state.v[*ret_chunk] & CENSUS_BLOCK))
+		return err_set_kind(e, ERR_USAGE, 0,
+			PRIraddr " is in memory of malloc that is free, or cached by a thread",
+			addr.v);
 	return 0;
 }
 

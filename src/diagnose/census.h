@@ -70,6 +70,13 @@ void census_warn(struct census_answer *s, const char *therefore);
  */
 int census_check_dominators(const struct census_answer *s, struct err *e);
 
+/*
+ * Find the block of S that has ADDR, not only at its beginning.  0 with its number, or -1 with E
+ * (ERR_USAGE): ADDR is in no block.
+ */
+int census_find_block(
+	const struct census_answer *s, raddr addr, uint32_t *ret_chunk, struct err *e);
+
 void census_answer_release(struct census_answer *s);
 #define auto_census_answer __attribute__((cleanup(census_answer_release)))
 

@@ -14,7 +14,7 @@
 #include "ui/json.h"
 #include "ui/table.h"
 #include "ui/units.h"
-#include "view/durations.h"
+#include "view/census.h"
 #include "wire/wire.h"
 
 /* Frames of a stack in text, without -v. */
@@ -55,14 +55,14 @@ leaks_print_suppressed(
 	}
 }
 
-/* Print which heads have a stack, or how to get one. */
+/* Print how many heads have a stack, or how to get one. */
 static void
 leaks_print_source(FILE *f, const struct leaks_answer *s)
 {
 	if (!leaks_source(s)) {
 		if (s->leaks.heads && !s->of.core)
 			fprintf(f,
-				"Who allocates them: 'memdiag record start --pid %d'; while it runs, 'memdiag leaks' has the stack of what was allocated since\n",
+				"For the functions that allocate them run 'memdiag record start --pid %d': then 'memdiag leaks' has the stacks of later blocks\n",
 				(int)s->of.target.pid);
 		return;
 	}
@@ -84,16 +84,11 @@ leaks_print_head(
 {
 	const struct census *c = &s->of.census;
 	const struct census_sum *all = &s->leaks.all;
-	char file[256], stop[32];
+	char stop[32];
 	FILE *f = out->f;
 
-	fprintf(f, "%s %d", s->of.target.comm, (int)s->of.target.pid);
-	if (s->of.core)
-		fprintf(f, "  core %s", text_printable(s->of.core, file, sizeof file));
-	if (s->of.has_status)
-		fprintf(f, "  RSS %s", UI_SIZE(ui, s->of.status.vm_rss_bytes));
-	fprintf(f, "  in use %s in %" PRIu64 " blocks\n", UI_SIZE(ui, c->in_use.bytes),
-		c->in_use.blocks);
+	view_census_head(out, ui, &s->of);
+	fputc('\n', f);
 	fprintf(f, "Unreachable: %s%s in %" PRIu64 " blocks", s->of.is_certain ? "" : "~",
 		UI_SIZE(ui, all->bytes), all->blocks);
 	if (all->blocks)
@@ -234,13 +229,6 @@ leaks_group_json(const struct leaks_answer *s, const struct leaks_group *group)
 }
 
 static json_t *
-leaks_sum_json(const struct census_sum *s)
-{
-	return json_pack("{s:o, s:o}", "blocks", ui_json_number(s->blocks), "bytes",
-		ui_json_number(s->bytes));
-}
-
-static json_t *
 leaks_roots_json(const struct census *c)
 {
 	return json_pack("{s:o, s:o, s:o, s:o}", "bytes", ui_json_number(c->roots.bytes), "threads",
@@ -251,7 +239,7 @@ leaks_roots_json(const struct census *c)
 static json_t *
 leaks_suppressed_json(const struct suppressions *s)
 {
-	json_t *document = leaks_sum_json(&s->all), *by = json_array();
+	json_t *document = view_census_sum(&s->all), *by = json_array();
 
 	for (size_t i = 0; i < s->rule.nr; i++) {
 		const struct suppression *rule = &s->rule.v[i];
@@ -269,32 +257,22 @@ leaks_suppressed_json(const struct suppressions *s)
 json_t *
 leaks_to_json(const struct leaks_answer *s, struct err *e)
 {
-	json_t *document = ui_json_new("leaks", &s->of.target);
-	json_t *data = json_object_get(document, "data"), *groups = json_array();
-	json_t *stop = json_object();
+	json_t *data, *document = view_census_document("leaks", &s->of, &data, e);
+	json_t *groups = json_array();
 
-	if (!data) {
-		err_set(e, ENOMEM, "cannot write JSON");
+	if (!document) {
 		json_decref(groups);
-		json_decref(stop);
-		json_decref(document);
 		return NULL;
 	}
 	for (size_t i = 0; i < s->groups.nr; i++)
 		json_array_append_new(groups, leaks_group_json(s, &s->groups.v[i]));
-	if (s->of.core)
-		json_object_set_new(data, "core", ui_json_string(s->of.core));
 	json_object_set_new(
 		data, "certainty", json_string(s->of.is_certain ? "certain" : "approximate"));
 	json_object_set_new(
 		data, "why", *s->of.census.why ? ui_json_text(s->of.census.why) : json_null());
-	json_object_set_new(data, "in_use", leaks_sum_json(&s->of.census.in_use));
-	json_object_set_new(data, "unreachable", leaks_sum_json(&s->leaks.all));
+	json_object_set_new(data, "unreachable", view_census_sum(&s->leaks.all));
 	json_object_set_new(data, "heads", ui_json_number(s->leaks.heads));
 	json_object_set_new(data, "roots", leaks_roots_json(&s->of.census));
-	view_json_set_stop(
-		stop, s->of.heap.nr_stops, s->of.heap.stopped_ns, s->of.heap.longest_stop_ns);
-	json_object_set_new(data, "stop", stop);
 	json_object_set_new(data, "looks", ui_json_number(s->looks.nr));
 	json_object_set_new(data, "suppressed", leaks_suppressed_json(&s->suppressions));
 	json_object_set_new(

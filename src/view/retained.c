@@ -11,7 +11,7 @@
 #include "census/chunks.h"
 #include "ui/table.h"
 #include "ui/units.h"
-#include "view/durations.h"
+#include "view/census.h"
 #include "view/type-name.h"
 
 /* ---- blocks ---- */
@@ -25,7 +25,7 @@ retained_type_of(const struct retained_report *r, uint32_t chunk)
 	return type ? &r->of->types.type.v[type] : NULL;
 }
 
-/* Return what the chunk at PLACE and all that it dominates have. */
+/* Return the sum of CHUNK and all that it dominates; zeroes if nothing leads to it. */
 static struct census_sum
 retained_by_chunk(const struct retained_report *r, uint32_t chunk)
 {
@@ -35,22 +35,6 @@ retained_by_chunk(const struct retained_report *r, uint32_t chunk)
 }
 
 /* ---- text ---- */
-
-static void
-retained_print_head(
-	struct ui_output *out, const struct ui_options *ui, const struct retained_report *r)
-{
-	const struct census_answer *s = r->of;
-	char file[256];
-
-	fprintf(out->f, "%s %d", s->target.comm, (int)s->target.pid);
-	if (s->core)
-		fprintf(out->f, "  core %s", text_printable(s->core, file, sizeof file));
-	if (s->has_status)
-		fprintf(out->f, "  RSS %s", UI_SIZE(ui, s->status.vm_rss_bytes));
-	fprintf(out->f, "  in use %s in %" PRIu64 " blocks\n", UI_SIZE(ui, s->census.in_use.bytes),
-		s->census.in_use.blocks);
-}
 
 /* Begin a table whose last column is text. */
 static struct ui_table *
@@ -183,7 +167,10 @@ retained_print_path(struct ui_output *out, const struct ui_options *ui,
 	for (size_t i = 0; i < path->hop.nr; i++)
 		if (retained_print_hop(out, ui, r, path->hop.v[i], e) < 0)
 			return -1;
-	fprintf(out->f, "%" PRIu64 " places have its address\n", path->nr_referrers);
+	if (path->nr_referrers == 1)
+		fputs("No other place has its address\n", out->f);
+	else
+		fprintf(out->f, "%" PRIu64 " places have its address\n", path->nr_referrers);
 	return 0;
 }
 
@@ -191,20 +178,14 @@ int
 retained_show_text(struct ui_output *out, const struct ui_options *ui,
 	const struct retained_report *r, struct err *e)
 {
-	retained_print_head(out, ui, r);
+	view_census_head(out, ui, r->of);
+	fputc('\n', out->f);
 	if (r->path)
 		return retained_print_path(out, ui, r, e);
 	return retained_print_owners(out, ui, r, e) < 0 ? -1 : retained_print_types(out, ui, r, e);
 }
 
 /* ---- JSON ---- */
-
-static json_t *
-retained_sum_json(const struct census_sum *s)
-{
-	return json_pack("{s:o, s:o}", "blocks", ui_json_number(s->blocks), "bytes",
-		ui_json_number(s->bytes));
-}
 
 static json_t *
 retained_owner_json(const struct retained_report *r, const struct census_owner *owner,
@@ -218,7 +199,7 @@ retained_owner_json(const struct retained_report *r, const struct census_owner *
 		owner->type ? ui_json_string(r->of->types.type.v[owner->type].name) : json_null());
 
 	if (held)
-		json_object_set_new(o, "retained", retained_sum_json(held));
+		json_object_set_new(o, "retained", view_census_sum(held));
 	return o;
 }
 
@@ -233,7 +214,7 @@ retained_type_json(const struct retained_report *r, const struct census_retained
 	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "name",
 		ui_json_string(name ? name : type->name), "evidence",
 		census_evidence_name(type->evidence), "blocks", ui_json_number(row->blocks),
-		"retained", retained_sum_json(&row->held), "largest", ui_json_address(at.start),
+		"retained", view_census_sum(&row->held), "largest", ui_json_address(at.start),
 		"largest_bytes", ui_json_number(row->largest_bytes));
 }
 
@@ -249,7 +230,7 @@ retained_hop_json(const struct retained_report *r, uint32_t chunk)
 	census_chunk_find(&c->chunks, chunk, &at);
 	return json_pack("{s:o, s:o, s:o, s:o}", "address", ui_json_address(at.start), "bytes",
 		ui_json_number(census_block_bytes(c, &at)), "type",
-		name ? ui_json_string(name) : json_null(), "retained", retained_sum_json(&held));
+		name ? ui_json_string(name) : json_null(), "retained", view_census_sum(&held));
 }
 
 static json_t *
@@ -279,33 +260,22 @@ retained_set_sums(json_t *data, const struct retained_report *r)
 	for (size_t i = 0; i < sums->type.nr; i++)
 		json_array_append_new(types, retained_type_json(r, &sums->type.v[i]));
 	json_object_set_new(data, "roots", owners);
-	json_object_set_new(data, "shared", retained_sum_json(&sums->shared));
-	json_object_set_new(data, "unreachable", retained_sum_json(&sums->unreachable));
+	json_object_set_new(data, "shared", view_census_sum(&sums->shared));
+	json_object_set_new(data, "unreachable", view_census_sum(&sums->unreachable));
 	json_object_set_new(data, "types", types);
 }
 
 json_t *
 retained_to_json(const struct retained_report *r, struct err *e)
 {
-	const struct census_answer *s = r->of;
-	json_t *document = ui_json_new("retained", &s->target);
-	json_t *data = json_object_get(document, "data"), *stop = json_object();
+	json_t *data, *document = view_census_document("retained", r->of, &data, e);
 
-	if (!data || !stop) {
-		err_set(e, ENOMEM, "cannot write JSON");
-		json_decref(stop);
-		json_decref(document);
+	if (!document)
 		return NULL;
-	}
-	if (s->core)
-		json_object_set_new(data, "core", ui_json_string(s->core));
-	json_object_set_new(data, "in_use", retained_sum_json(&s->census.in_use));
-	view_json_set_stop(stop, s->heap.nr_stops, s->heap.stopped_ns, s->heap.longest_stop_ns);
-	json_object_set_new(data, "stop", stop);
 	if (r->path)
 		json_object_set_new(data, "path", retained_path_json(r));
 	else
 		retained_set_sums(data, r);
-	warnings_to_json(&s->warnings, document);
+	warnings_to_json(&r->of->warnings, document);
 	return document;
 }

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "ui/table.h"
 #include "ui/units.h"
-#include "view/durations.h"
+#include "view/census.h"
 #include "view/type-name.h"
 
 /* ---- text ---- */
@@ -29,15 +29,9 @@ types_print_head(const struct ui_output *out, const struct ui_options *ui,
 	const struct census_answer *s, const struct census_type_sums *sums)
 {
 	const uint64_t all = s->census.in_use.bytes;
-	char file[256];
 
-	fprintf(out->f, "%s %d", s->target.comm, (int)s->target.pid);
-	if (s->core)
-		fprintf(out->f, "  core %s", text_printable(s->core, file, sizeof file));
-	if (s->has_status)
-		fprintf(out->f, "  RSS %s", UI_SIZE(ui, s->status.vm_rss_bytes));
-	fprintf(out->f, "  in use %s in %" PRIu64 " blocks, unknown %.1f%%\n", UI_SIZE(ui, all),
-		s->census.in_use.blocks,
+	view_census_head(out, ui, s);
+	fprintf(out->f, ", unknown %.1f%%\n",
 		all ? 100.0 * (double)sums->unknown.bytes / (double)all : 0);
 	types_print_share(out, ui, "proven", &sums->proven, all,
 		"blocks that have the address of their type");
@@ -195,19 +189,12 @@ types_show_text(struct ui_output *out, const struct ui_options *ui, const struct
 /* ---- JSON ---- */
 
 static json_t *
-types_sum_json(const struct census_sum *s)
-{
-	return json_pack("{s:o, s:o}", "blocks", ui_json_number(s->blocks), "bytes",
-		ui_json_number(s->bytes));
-}
-
-static json_t *
 types_pools_json(const struct census *c)
 {
 	static const struct census_sum zero;
 
-	return json_pack("{s:o, s:o, s:o}", "objects", types_sum_json(&c->pooled.all), "untyped",
-		types_sum_json(c->pooled.nr ? &c->pooled.v[CENSUS_NO_TYPE] : &zero), "free_bytes",
+	return json_pack("{s:o, s:o, s:o}", "objects", view_census_sum(&c->pooled.all), "untyped",
+		view_census_sum(c->pooled.nr ? &c->pooled.v[CENSUS_NO_TYPE] : &zero), "free_bytes",
 		ui_json_number(c->pooled.free_bytes));
 }
 
@@ -224,37 +211,28 @@ types_row_json(const struct census_type *type, const struct census_type_row *row
 		census_evidence_name(type->evidence), "module",
 		type->path ? ui_json_string(type->path) : json_null(), "blocks",
 		ui_json_number(row->own.blocks), "bytes", ui_json_number(row->own.bytes), "below",
-		types_sum_json(&row->below), "pooled", types_sum_json(&row->pooled), "inner_blocks",
-		ui_json_number(row->inner_blocks), "largest_bytes",
+		view_census_sum(&row->below), "pooled", view_census_sum(&row->pooled),
+		"inner_blocks", ui_json_number(row->inner_blocks), "largest_bytes",
 		ui_json_number(row->largest_bytes), "examples", examples);
 }
 
 json_t *
 types_to_json(const struct census_answer *s, const struct census_type_sums *sums, struct err *e)
 {
-	json_t *document = ui_json_new("types", &s->target);
-	json_t *data = json_object_get(document, "data"), *types = json_array();
-	json_t *stop = json_object();
+	json_t *data, *document = view_census_document("types", s, &data, e);
+	json_t *types = json_array();
 
-	if (!data || !types || !stop) {
-		err_set(e, ENOMEM, "cannot write JSON");
+	if (!document) {
 		json_decref(types);
-		json_decref(stop);
-		json_decref(document);
 		return NULL;
 	}
 	for (size_t i = 0; i < sums->row.nr; i++)
 		json_array_append_new(types,
 			types_row_json(&s->types.type.v[sums->row.v[i].type], &sums->row.v[i]));
-	if (s->core)
-		json_object_set_new(data, "core", ui_json_string(s->core));
-	json_object_set_new(data, "in_use", types_sum_json(&s->census.in_use));
-	json_object_set_new(data, "proven", types_sum_json(&sums->proven));
-	json_object_set_new(data, "inferred", types_sum_json(&sums->inferred));
-	json_object_set_new(data, "global", types_sum_json(&sums->global));
-	json_object_set_new(data, "unknown", types_sum_json(&sums->unknown));
-	view_json_set_stop(stop, s->heap.nr_stops, s->heap.stopped_ns, s->heap.longest_stop_ns);
-	json_object_set_new(data, "stop", stop);
+	json_object_set_new(data, "proven", view_census_sum(&sums->proven));
+	json_object_set_new(data, "inferred", view_census_sum(&sums->inferred));
+	json_object_set_new(data, "global", view_census_sum(&sums->global));
+	json_object_set_new(data, "unknown", view_census_sum(&sums->unknown));
 	json_object_set_new(data, "pools", types_pools_json(&s->census));
 	json_object_set_new(data, "types", types);
 	warnings_to_json(&s->warnings, document);

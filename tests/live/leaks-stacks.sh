@@ -30,7 +30,7 @@ suppressed()
 start_tracee loser
 check 'blocks are lost before' obeys 'small 7'
 check 'without an agent: status 1' leaks 1
-check 'it says how to get stacks' grep -q "^Who allocates them: 'memdiag record start --pid $tracee_pid'" "$dir/out"
+check 'it says how to get stacks' grep -q "^For the functions that allocate them run 'memdiag record start --pid $tracee_pid'" "$dir/out"
 check 'without an agent, as JSON' leaks 1 --json
 check 'no stacks' json_is '.data.stacks_from == null and .data.heads_without_stack == null and all(.data.groups[]; .stacks == [])'
 
