@@ -113,7 +113,7 @@ for threads in 1 4; do
 	check "$name: what was mapped before" obeys 'play 1 2000'
 	check "$name: a log begins" begins_log
 	check "$name: what was mapped before goes" obeys drop
-	check "$name: the account begins anew" obeys anew
+	check "$name: the account begins again" obeys anew
 	moments "$name"
 	check "$name: the record ends" record stop -o "$dir/p"
 	check "$name: no event is missing" whole

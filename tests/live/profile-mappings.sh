@@ -24,12 +24,12 @@ profiled()
 	shift
 	start_command "$@"
 	check "$name: what was mapped before" obeys 'play 1 2000'
-	check "$name: the account begins anew" obeys anew
+	check "$name: the account begins again" obeys anew
 	check "$name: a profile begins" profile start --rate 64
 	check "$name: what was mapped before goes" obeys drop
 	check "$name: which is nothing to the profile" profile status
 	check "$name: as it says" json_is '.data.noted.mapped_bytes == 0 and .data.noted.mappings_made == 0'
-	check "$name: the account begins anew" obeys anew
+	check "$name: the account begins again" obeys anew
 	check "$name: it maps" plays 2 "$(some 40000)"
 	most=$(ask most)
 	check "$name: nothing was lost" noted

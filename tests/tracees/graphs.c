@@ -216,24 +216,6 @@ static void __attribute__((noinline)) make(const char *shape)
 	newest = first = NULL;
 }
 
-/*
- * Leave no address on the stack or in a register.  malloc moves addresses of chunks in pairs, which
- * stay in vector registers.
- */
-static void __attribute__((noinline)) scrub(void)
-{
-	volatile char below[64 * 1024];
-
-	memset((char *)below, 0, sizeof below);
-#if defined __x86_64__
-	__asm__ volatile("xor %%ebx, %%ebx\n\txor %%r12d, %%r12d\n\txor %%r13d, %%r13d\n\t"
-			 "xor %%r14d, %%r14d\n\txor %%r15d, %%r15d" ::
-				 : "rbx", "r12", "r13", "r14", "r15");
-	if (__builtin_cpu_supports("avx"))
-		__asm__ volatile("vzeroall" ::: "memory");
-#endif
-}
-
 /* ---- the check of the sanitizer ---- */
 
 static uint64_t
@@ -273,7 +255,7 @@ main(int argc, char **argv)
 	make(is_lost ? shape + 5 : shape);
 	if (is_lost)
 		held = NULL;
-	scrub();
+	tracee_scrub();
 	tracee_say("lost %zu", nr_lost);
 	tracee_ready();
 	while (tracee_command(line, sizeof line))

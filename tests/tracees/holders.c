@@ -72,22 +72,6 @@ tell(const char *what, const char *way, const void *p)
 	tracee_say("%s %s %p", what, way, p);
 }
 
-/* Overwrite the stack below, and the registers that calls preserve. */
-static noinline void
-scrub(void)
-{
-	volatile char below[128 * 1024];
-
-	memset((char *)below, 0, sizeof below);
-	/* Or the compiler leaves it out. */
-	__asm__ volatile("" ::"r"(below) : "memory");
-#if defined __x86_64__
-	__asm__ volatile("xor %%ebx, %%ebx\n\txor %%r12d, %%r12d\n\txor %%r13d, %%r13d\n\t"
-			 "xor %%r14d, %%r14d\n\txor %%r15d, %%r15d" ::
-				 : "rbx", "r12", "r13", "r14", "r15");
-#endif
-}
-
 /* ---- held ---- */
 
 static noinline void
@@ -240,7 +224,7 @@ hold_on_stack(void *arg)
 
 	fill_stack(p);
 	__asm__ volatile("" ::"r"(p) : "memory");
-	scrub();
+	tracee_scrub();
 	nr_threads_ready++;
 	tracee_wait_for_ever(arg);
 	__asm__ volatile("" ::"r"(p) : "memory");
@@ -260,7 +244,7 @@ hold_in_register(void *arg)
 
 	(void)arg;
 	tell("held", "register", p);
-	scrub();
+	tracee_scrub();
 	nr_threads_ready++;
 	__asm__ volatile(WAIT_WITH("mov %0, %%r12")
 			 : "+r"(p), "=m"(arg)
@@ -276,7 +260,7 @@ hold_in_vector_register(void *arg)
 
 	(void)arg;
 	tell("held", "vector-register", p);
-	scrub();
+	tracee_scrub();
 	nr_threads_ready++;
 	__asm__ volatile(WAIT_WITH("movq %0, %%xmm9")
 			 : "+r"(p), "=m"(arg)
@@ -516,7 +500,7 @@ main(void)
 	hide_in_packed();
 	hide_list();
 	lose_last();
-	scrub();
+	tracee_scrub();
 	tracee_ready();
 	return tracee_park();
 }

@@ -54,21 +54,6 @@ keep(long nr)
 	kept = p;
 }
 
-/* Overwrite the stack below, and the registers that calls preserve. */
-static noinline void
-scrub(void)
-{
-	char below[64 * 1024];
-
-	memset(below, 0, sizeof below);
-	__asm__ volatile("" ::"r"(below) : "memory");
-#if defined __x86_64__
-	__asm__ volatile("xor %%ebx, %%ebx\n\txor %%r12d, %%r12d\n\txor %%r13d, %%r13d\n\t"
-			 "xor %%r14d, %%r14d\n\txor %%r15d, %%r15d" ::
-				 : "rbx", "r12", "r13", "r14", "r15");
-#endif
-}
-
 static noinline void
 obey(const char *line)
 {
@@ -92,7 +77,7 @@ main(void)
 	tracee_ready();
 	while (tracee_command(line, sizeof line)) {
 		obey(line);
-		scrub();
+		tracee_scrub();
 		tracee_say("done");
 	}
 	return tracee_end();

@@ -7,7 +7,7 @@
  *			   are the program's memory (doc/internals/agent.md, "What counts")
  *	most		-> the most bytes that were in use; exact with one thread
  *	drop		-> "done" when all is unmapped
- *	anew		-> "done"; the account begins anew
+ *	anew		-> "done"; the account begins again
  *	child SEED N FILE
  *			-> "0" when a child has dropped all that it has from its parent, and
  *			   played; its account is in FILE, a line for each place

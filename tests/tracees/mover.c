@@ -75,16 +75,6 @@ lose_block(void)
 	memset(p, 0x5a, LOST_BYTES);
 }
 
-/* Overwrite the stack below. */
-static noinline void
-scrub(void)
-{
-	char below[64 * 1024];
-
-	memset(below, 0, sizeof below);
-	__asm__ volatile("" ::"r"(below) : "memory");
-}
-
 /* Allocate and free between blocks that were lost before. */
 static void *
 churn(void *arg)
@@ -98,7 +88,7 @@ churn(void *arg)
 		/* malloc has the addresses of free chunks: the ends of the blocks before. */
 		guard[i] = calloc(1, 24);
 	}
-	scrub();
+	tracee_scrub();
 	*(atomic_int *)arg = 1;
 	for (;;) {
 		const unsigned int i = random >> 8 & 255;
@@ -123,7 +113,7 @@ main(void)
 	for (int i = 0; i < NR_LOST / 2; i++)
 		lose_block();
 	guard[NR_LOST - 1] = calloc(1, 24);
-	scrub();
+	tracee_scrub();
 	tracee_thread(churn, &is_churning);
 	for (long i = 0; i < NR_THREADS; i++)
 		tracee_thread(move, (void *)(uintptr_t)i);

@@ -224,24 +224,6 @@ run_thread(void *arg)
 	return slots[0];
 }
 
-/*
- * Leave no address on the stack or in a register.  malloc moves addresses of chunks in pairs, which
- * stay in vector registers.
- */
-static void __attribute__((noinline)) scrub(void)
-{
-	volatile char below[64 * 1024];
-
-	memset((char *)below, 0, sizeof below);
-#if defined __x86_64__
-	__asm__ volatile("xor %%ebx, %%ebx\n\txor %%r12d, %%r12d\n\txor %%r13d, %%r13d\n\t"
-			 "xor %%r14d, %%r14d\n\txor %%r15d, %%r15d" ::
-				 : "rbx", "r12", "r13", "r14", "r15");
-	if (__builtin_cpu_supports("avx"))
-		__asm__ volatile("vzeroall" ::: "memory");
-#endif
-}
-
 static void __attribute__((noinline)) change_all(void)
 {
 	int nr = 100 + (int)draw(500);
@@ -267,7 +249,7 @@ main(int argc, char **argv)
 	change_all();
 	tracee_ready();
 	while (tracee_command(line, sizeof line)) {
-		scrub();
+		tracee_scrub();
 		if (strcmp(line, "check") == 0 && __lsan_do_recoverable_leak_check)
 			__lsan_do_recoverable_leak_check();
 		tracee_say("checked");

@@ -142,4 +142,25 @@ tracee_thread(void *(*run)(void *), void *arg)
 		tracee_fail("pthread_create");
 }
 
+/*
+ * Leave no address on the stack below or in a register that calls preserve.  malloc moves addresses
+ * of chunks in pairs, which stay in vector registers.
+ */
+static __attribute__((noinline, unused)) void
+tracee_scrub(void)
+{
+	char below[128 * 1024];
+
+	memset(below, 0, sizeof below);
+	/* Or the compiler leaves it out. */
+	__asm__ volatile("" ::"r"(below) : "memory");
+#if defined __x86_64__
+	__asm__ volatile("xor %%ebx, %%ebx\n\txor %%r12d, %%r12d\n\txor %%r13d, %%r13d\n\t"
+			 "xor %%r14d, %%r14d\n\txor %%r15d, %%r15d" ::
+				 : "rbx", "r12", "r13", "r14", "r15");
+	if (__builtin_cpu_supports("avx"))
+		__asm__ volatile("vzeroall" ::: "memory");
+#endif
+}
+
 #endif

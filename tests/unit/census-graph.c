@@ -16,9 +16,12 @@
 #include "census/looks.h"
 #include "census/mark.h"
 #include "census/owners.h"
+#include "census/paths.h"
 #include "census/read.h"
+#include "census/retained.h"
 #include "census/roots.h"
 #include "census/slots.h"
+#include "census/type-table.h"
 #include "elf/regions.h"
 #include "glibc/arenas.h"
 #include "glibc/layout.h"
@@ -488,8 +491,151 @@ is_right_sum(const struct census_dominators *d, uint32_t node, int without, int 
 	return false;
 }
 
+/* ---- paths ---- */
+
+/* The steps from any owner of threads or not to each block; 0: none leads to it. */
+static void
+count_steps(int *steps, bool of_thread)
+{
+	bool is_more = true;
+
+	memset(steps, 0, CHUNKS_MAX * sizeof *steps);
+	for (int i = 0; i < plan.nr_roots; i++)
+		if (is_thread(i) == of_thread && is_block(owner_of(plan.root[i])))
+			steps[owner_of(plan.root[i])] = 1;
+	for (int step = 1; is_more; step++) {
+		is_more = false;
+		for (int i = 0; i < plan.nr; i++)
+			for (int k = 0; steps[i] == step && k < plan.chunk[i].nr_words; k++)
+				if (edge(i, k) != NONE && !steps[edge(i, k)]) {
+					steps[edge(i, k)] = step + 1;
+					is_more = true;
+				}
+	}
+}
+
+/* Whether each pair of neighbours in the path to block I is an edge, and it begins at its owner. */
 static bool
-same_dominators(const struct census *c)
+is_chain(const struct census_path *path, const struct census_owners *owners, int i)
+{
+	const struct census_owner *owner = &owners->owner.v[path->owner];
+	size_t at = 0;
+
+	if (path->hop.v[path->hop.nr - 1] != (uint32_t)i ||
+		owners->to[owner->first] != path->hop.v[0])
+		return false;
+	while (++at < path->hop.nr) {
+		int from = (int)path->hop.v[at - 1], k = 0;
+
+		while (k < plan.chunk[from].nr_words && edge(from, k) != (int)path->hop.v[at])
+			k++;
+		if (k == plan.chunk[from].nr_words)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the path to each block is one of the shortest. */
+static bool
+same_paths(const struct census *c, const struct census_owners *owners)
+{
+	static int steps[CHUNKS_MAX], of_threads[CHUNKS_MAX];
+
+	count_steps(steps, false);
+	count_steps(of_threads, true);
+	for (int i = 0; i < plan.nr; i++) {
+		auto_census_path struct census_path path = { 0 };
+		size_t want = (size_t)(steps[i] ? steps[i] : of_threads[i]);
+		struct err e;
+
+		if (!is_block(i))
+			continue;
+		if (census_path_find(&path, c, owners, (uint32_t)i, &e) < 0 ||
+			path.hop.nr != want || (want && !is_chain(&path, owners, i))) {
+			printf("# the path to %d has %zu steps, not %zu\n", i, path.hop.nr, want);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- types ---- */
+
+#define NR_TYPES 3
+
+/* The type of block I: two of three have the same name. */
+static uint32_t
+type_of_block(int i)
+{
+	return is_block(i) && i % 5 < NR_TYPES ? (uint32_t)(i % 5) + 1 : CENSUS_NO_TYPE;
+}
+
+static bool
+is_of_name(int i, bool is_pair)
+{
+	uint32_t type = type_of_block(i);
+
+	return type && (type < 3) == is_pair;
+}
+
+/* How many blocks the blocks of a name dominate together. */
+static uint64_t
+held_by_name(bool is_pair)
+{
+	static bool all[CHUNKS_MAX], held[CHUNKS_MAX];
+	uint64_t nr = 0;
+
+	memset(held, 0, sizeof held);
+	visit_all(all, NONE, NONE);
+	for (int i = 0; i < plan.nr; i++) {
+		if (!is_of_name(i, is_pair) || !all[i])
+			continue;
+		visit_all(is_kept, i, NONE);
+		for (int k = 0; k < plan.nr; k++)
+			held[k] |= all[k] && !is_kept[k];
+	}
+	for (int i = 0; i < plan.nr; i++)
+		nr += held[i];
+	return nr;
+}
+
+static bool
+same_types(struct census *c, const struct census_dominators *d)
+{
+	static const char *const name[] = { "pair", "pair", "other" };
+	auto_census_type_table struct census_type_table table = { 0 };
+	auto_census_retained struct census_retained r = { 0 };
+	struct err e;
+
+	if (census_type_table_init(&table, &e) < 0)
+		return false;
+	for (uint32_t i = 0; i < NR_TYPES; i++) {
+		struct census_type type = { .address = 4096 * (i + 1), .name = name[i] };
+
+		census_type_table_add(&table, &type, &e);
+	}
+	c->type_of.v = calloc((size_t)plan.nr, sizeof *c->type_of.v);
+	for (int i = 0; i < plan.nr; i++)
+		c->type_of.v[c->type_of.nr++] = type_of_block(i);
+	if (census_retained_sum(&r, c, d, &table, &e) < 0)
+		return false;
+	for (int is_pair = 0; is_pair < 2; is_pair++) {
+		uint64_t want = held_by_name(is_pair), got = 0;
+
+		for (size_t i = 0; i < r.type.nr; i++)
+			if ((table.type.v[r.type.v[i].type].name[0] == 'p') == is_pair)
+				got += r.type.v[i].held.blocks;
+		if (got != want) {
+			printf("# %s holds %llu blocks, not %llu\n", is_pair ? "pair" : "other",
+				(unsigned long long)got, (unsigned long long)want);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+same_dominators(struct census *c)
 {
 	auto_census_dominators struct census_dominators d = { 0 };
 	auto_census_owners struct census_owners owners = { 0 };
@@ -518,7 +664,7 @@ same_dominators(const struct census *c)
 			is_same = is_right_sum(&d, census_chunk_node(&d, (uint32_t)i), i, NONE);
 	for (size_t i = 0; i < owners.owner.nr && is_same; i++)
 		is_same = is_right_sum(&d, census_owner_node((uint32_t)i), NONE, root_of[i]);
-	return is_same;
+	return is_same && same_paths(c, &owners) && same_types(c, &d);
 }
 
 /* Find what is right of the plan. */
