@@ -63,14 +63,11 @@ struct dispatch_configuration {
 static pid_t later[MAX_LATER];
 static size_t nr_later;
 
-/* Stops that note_changes() has collected, for os_wait(). */
+/* Threads that were attached since os_trace() began; some may be gone, or be here twice. */
 static struct {
-	struct seen {
-		pid_t tid;
-		int status;
-	} * v;
+	pid_t *v;
 	size_t nr, room;
-} seen;
+} seized;
 
 static uint64_t
 clock_ns(clockid_t clock)
@@ -138,38 +135,42 @@ os_is_tracing(void)
 	return is_tracing;
 }
 
-/* Remove the stop of TID from those collected; false if not found. */
+/* Look for a change of the tracees that ID and TYPE name, as waitid(), and leave it uncollected. */
 static bool
-take_seen(pid_t tid, int *ret_status)
+has_changed(idtype_t type, id_t id, siginfo_t *ret)
 {
-	for (size_t i = 0; i < seen.nr; i++)
-		if (seen.v[i].tid == tid) {
-			*ret_status = seen.v[i].status;
-			seen.v[i] = seen.v[--seen.nr];
-			return true;
-		}
-	return false;
+	*ret = (siginfo_t){ 0 };
+	return waitid(type, id, ret, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) ==
+		0 && ret->si_pid;
+}
+
+/* Collect TID if INFO says that it has ended. */
+static bool
+collect_end(const siginfo_t *info)
+{
+	return info->si_code != CLD_TRAPPED &&
+		waitpid(info->si_pid, NULL, WNOHANG | __WALL | __WNOTHREAD) > 0;
 }
 
 /*
- * Collect tracees that have ended, so that the kernel forgets them, and keep the stops of others,
- * which waitpid() returns as well.  The tracing thread has no other children.  Also a signal
- * handler, which runs only inside seize().
+ * Collect tracees that have ended, so that the kernel forgets them.  A wait for the end of any
+ * tracee returns, and collects, their stops as well (kernel/exit.c, wait_consider_task); so each is
+ * asked for once one has stopped.  Also a signal handler, which runs only inside seize().
  */
 static void
-note_changes(int sig)
+collect_ends(int sig)
 {
-	int saved_errno = errno, status, old;
-	pid_t tid;
+	int saved_errno = errno;
+	siginfo_t info;
 
 	(void)sig;
-	while ((tid = waitpid(-1, &status, WNOHANG | __WALL | __WNOTHREAD)) > 0) {
-		struct seen *s;
+	while (has_changed(P_ALL, 0, &info) && collect_end(&info))
+		;
+	for (size_t i = 0; info.si_pid && i < seized.nr; i++) {
+		siginfo_t of_one;
 
-		take_seen(tid, &old);
-		s = WIFSTOPPED(status) ? array_add(&seen) : NULL;
-		if (s)
-			*s = (struct seen){ tid, status };
+		if (has_changed(P_PID, (id_t)seized.v[i], &of_one))
+			collect_end(&of_one);
 	}
 	errno = saved_errno;
 }
@@ -279,7 +280,7 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	int failed;
 
 	/* The kernel does not send it if it is ignored, as nohup and some shells leave it. */
-	signal(SIGCHLD, note_changes);
+	signal(SIGCHLD, collect_ends);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
@@ -296,7 +297,7 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	tracing_destroy(&t);
 	is_tracing = false;
 	debug_let_go();
-	nr_later = seen.nr = 0;
+	nr_later = seized.nr = 0;
 	os_stops_forget();
 	signal(SIGCHLD, SIG_DFL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -333,9 +334,13 @@ os_trace_births(pid_t tid, bool want, struct err *e)
 static int
 seize(pid_t tid, struct err *e)
 {
+	pid_t *place = array_add(&seized);
 	sigset_t set;
 	int failed;
 
+	if (!place)
+		return err_set_kind(e, ERR_FAILED, 0, "no memory to list threads");
+	*place = tid;
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
@@ -578,12 +583,27 @@ os_detach_later(pid_t tid)
 		later[nr_later++] = tid;
 }
 
-/* As waitpid() without waiting, for TID alone. */
+/*
+ * As waitpid() without waiting, for TID alone.  A stop before the delivery of a signal is looked at
+ * and not collected: the thread gets the signal also if memdiag is killed before it resumes the
+ * thread.  Once such a stop is collected, only the tracer has the signal (kernel/exit.c,
+ * wait_task_stopped; kernel/signal.c, ptrace_signal).
+ */
 static pid_t
 ptrace_ask(pid_t tid, int *ret_status)
 {
+	siginfo_t info = { 0 };
+
 	os_step();
-	return take_seen(tid, ret_status) ? tid : waitpid(tid, ret_status, WNOHANG | __WALL);
+	if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) < 0)
+		return -1;
+	if (!info.si_pid)
+		return 0;
+	/* No event and no system call (TRACE_OPTIONS): a signal. */
+	if (info.si_code != CLD_TRAPPED || info.si_status >= 0x80)
+		return waitpid(tid, ret_status, WNOHANG | __WALL);
+	*ret_status = info.si_status << 8 | 0x7f;
+	return tid;
 }
 
 static void

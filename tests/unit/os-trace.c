@@ -4,9 +4,12 @@
  * Stops are reported by SIGCHLD, also to a program that was started with it ignored, as nohup and
  * some shells leave it: the kernel would not send it then (kernel/signal.c,
  * do_notify_parent_cldstop), and each stop would be noticed only when a wait is over.
+ *
+ * A signal that a thread was about to get when memdiag was killed reaches the thread.
  */
 #include <config.h>
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -131,14 +134,110 @@ test_asked(void)
 		"not stuck: what it does is waited for");
 }
 
+/* ---- killed ---- */
+
+static int said[2]; /* what the tracer has done */
+
+struct killed {
+	struct target with_signal, other;
+};
+
+static void
+say(char what)
+{
+	if (write(said[1], &what, 1) != 1)
+		_exit(98);
+}
+
+static bool
+hears(char what)
+{
+	char byte = 0;
+
+	return read(said[0], &byte, 1) == 1 && byte == what;
+}
+
+/* Trace one child until a signal stops it, with SIGCHLD taken meanwhile by another os_seize(). */
+static void
+see_signal(void *arg)
+{
+	struct killed *k = arg;
+	struct os_status status = { 0 };
+	struct os_stop stop = { 0 };
+	struct err e;
+
+	if (os_seize(&k->with_signal, k->with_signal.pid, &e) < 0)
+		return;
+	say('s');
+	while (status.state != 't')
+		if (os_status(&k->with_signal, k->with_signal.pid, &status, &e) < 0)
+			return;
+	if (os_seize(&k->other, k->other.pid, &e) == 0 &&
+		os_wait(k->with_signal.pid, os_now_ns() + 60000000000, &stop, &e) == 0 &&
+		stop.kind == OS_STOP_SIGNAL && stop.sig == SIGUSR1)
+		say('k');
+	for (;;)
+		pause();
+}
+
+static void
+note_signal(int sig)
+{
+	(void)sig;
+	say('g');
+}
+
+static pid_t
+start_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(300);
+		signal(SIGUSR1, note_signal);
+		say('r');
+		for (;;)
+			pause();
+	}
+	return hears('r') ? pid : -1;
+}
+
+static void
+test_killed(void)
+{
+	const pid_t target = start_child(), other = start_child(), tracer = fork();
+	struct pollfd said_now = { .fd = said[0], .events = POLLIN };
+	bool is_seen;
+
+	if (tracer == 0) {
+		struct killed k = { TARGET_NONE, TARGET_NONE };
+		struct err e;
+
+		if (target_open(&k.with_signal, target, &e) == 0 &&
+			target_open(&k.other, other, &e) == 0)
+			os_trace(see_signal, &k, &e);
+		_exit(0);
+	}
+	is_seen = hears('s') && kill(target, SIGUSR1) == 0 && hears('k');
+	ok(is_seen, "killed: the signal is seen by its tracer");
+	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
+	ok(is_seen && poll(&said_now, 1, 30000) == 1 && hears('g'), "killed: and delivered");
+	kill(target, SIGKILL);
+	kill(other, SIGKILL);
+	waitpid(target, NULL, 0);
+	waitpid(other, NULL, 0);
+}
+
 int
 main(void)
 {
-	if (pipe(never) < 0)
+	if (pipe(never) < 0 || pipe(said) < 0)
 		return 99;
 	alarm(300);
 	test_disposition(SIG_DFL, "SIGCHLD as usual");
 	test_disposition(SIG_IGN, "SIGCHLD ignored");
 	test_asked();
+	test_killed();
 	return tap_end();
 }
