@@ -28,7 +28,7 @@ stood()
 
 for name in idle-static idle-musl idle-i386 seccomp; do
 	if [ ! -x "$TRACEES/$name" ]; then
-		skip "$name" 'the compiler cannot make such a program'
+		skip "$name" 'such a program cannot be built or run here'
 		continue
 	fi
 	start_tracee $name

@@ -151,7 +151,7 @@ if [ -x "$TRACEES/idle-i386" ]; then
 	check 'the process lives on' end_tracee
 	rm -f "$core"
 else
-	skip 'a core file of 32 bit' 'there is no compiler for i386'
+	skip 'a core file of 32 bit' 'such a program cannot be built or run here'
 fi
 
 # ---- a program that was somewhere else ----

@@ -157,7 +157,7 @@ if [ -x "$TRACEES/idle-i386" ]; then
 		"$dir/out"
 	check 'i386: the target lives on' end_tracee
 else
-	skip 'by the lists of a program of 32 bit' 'there is no compiler for i386'
+	skip 'by the lists of a program of 32 bit' 'such a program cannot be built or run here'
 fi
 
 # ---- blocks with mappings of their own ----

@@ -31,7 +31,7 @@ do
 done
 for form in static musl i386; do
 	if [ ! -x "$TRACEES/idle-$form" ]; then
-		skip "$form" 'the compiler cannot make such a program'
+		skip "$form" 'such a program cannot be built or run here'
 		continue
 	fi
 	start_tracee idle-$form

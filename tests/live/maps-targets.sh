@@ -35,7 +35,7 @@ for form in static i386 musl; do
 			'[.data.groups[].name] | index("exe") != null and index("stack") != null'
 		check 'the target lives on' end_tracee
 	else
-		skip "$form" 'this machine cannot build such a program'
+		skip "$form" 'such a program cannot be built or run here'
 	fi
 done
 start_tracee zombie-leader

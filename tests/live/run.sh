@@ -264,7 +264,7 @@ check 'run of a static program: refused' refused 'idle-static is statically link
 if [ -x "$TRACEES/idle-i386" ]; then
 	check "a program for i386" refused "idle-i386 is .*for" "$TRACEES/idle-i386"
 else
-	skip "a program for i386" 'there is no compiler for it'
+	skip "a program for i386" 'such a program cannot be built or run here'
 fi
 make_script static-script "$TRACEES/idle-static"
 check 'run of a script of a static program: refused' refused 'idle-static is statically linked' static-script

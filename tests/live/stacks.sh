@@ -342,7 +342,7 @@ if [ -x "$TRACEES/idle-i386" ]; then
 	check 'stacks of a 32-bit program: refused' exits_saying 5 'another processor' memdiag stacks "$tracee_pid"
 	check 'the 32-bit program lives on' end_tracee
 else
-	skip 'a 32-bit program' 'no 32-bit libc'
+	skip 'a 32-bit program' 'such a program cannot be built or run here'
 fi
 start_tracee zombie-leader
 check 'stacks of a process whose first thread has ended' exits 0 memdiag stacks "$tracee_pid" --json

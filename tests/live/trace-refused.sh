@@ -99,7 +99,7 @@ if [ -x "$TRACEES/idle-i386" ]; then
 	check 'a program of 32 bits has no calls that are traced' exits '0 2' $trace --mount-tracefs --json "$tracee_pid"
 	check 'a program of 32 bits lives on' end_tracee
 else
-	skip 'a program of 32 bits' 'there is no compiler for it'
+	skip 'a program of 32 bits' 'such a program cannot be built or run here'
 fi
 check 'no mount is left' cmp "$dir/mounts" /proc/self/mountinfo
 finish
