@@ -512,19 +512,26 @@ gap_from(const struct roots_read *r, uint64_t addr)
 	return from;
 }
 
-/* Read [START, END) without the gaps. */
 static void
-roots_read_between(struct roots_read *r, uint64_t start, uint64_t end)
+roots_count_swapped(struct roots_read *r, uint64_t start, uint64_t end)
+{
+	r->c->swapped_bytes += end - start;
+}
+
+/* Call PART for each part of [START, END) between the gaps. */
+static void
+roots_between(struct roots_read *r, uint64_t start, uint64_t end,
+	void (*part)(struct roots_read *r, uint64_t start, uint64_t end))
 {
 	const uint64_t word = r->c->word_bytes;
 
 	for (size_t i = gap_from(r, start); i < r->gaps.nr && r->gaps.v[i].start < end; i++) {
 		if (r->gaps.v[i].start > start)
-			roots_read_memory(r, start, r->gaps.v[i].start & -word);
+			part(r, start, r->gaps.v[i].start & -word);
 		start = r->gaps.v[i].end & -word;
 	}
 	if (start < end)
-		roots_read_memory(r, start, end);
+		part(r, start, end);
 }
 
 struct roots_region {
@@ -539,9 +546,9 @@ roots_run(const struct os_page_run *run, void *arg)
 	struct roots_read *r = region->r;
 
 	if (run->is_swapped && !(run->is_file && !region->takes_files))
-		r->c->swapped_bytes += run->end.v - run->start.v;
+		roots_between(r, run->start.v, run->end.v, roots_count_swapped);
 	if (run->is_present && (region->takes_files || !run->is_file))
-		roots_read_between(r, run->start.v, run->end.v);
+		roots_between(r, run->start.v, run->end.v, roots_read_memory);
 	return r->is_late || r->is_out_of_memory;
 }
 

@@ -121,7 +121,7 @@ draw_word(void)
 	const struct chunk *c = &plan.chunk[draw((uint64_t)plan.nr)];
 	const uint64_t far = plan.word_bytes == 8 ? UINT64_C(0x7fff00000000) : 0x7f000000;
 
-	switch (draw(9)) {
+	switch (draw(10)) {
 	case 0:
 		return 0;
 	case 1:
@@ -136,6 +136,8 @@ draw_word(void)
 		return c->start + draw(c->end - c->start);
 	case 6: /* one past the usable bytes */
 		return c->end - plan.word_bytes;
+	case 7: /* the header of the next */
+		return c->end - plan.header;
 	default:
 		return c->start;
 	}
@@ -187,13 +189,25 @@ is_block(int i)
 	return i != NONE && plan.chunk[i].use == HEAP_USE_BLOCK;
 }
 
+/* Whether word K of a chunk is one that malloc leaves there: the address of a chunk's header. */
+static bool
+is_left(uint64_t word, int k)
+{
+	const int next = owner_of(word + plan.header);
+	const uint64_t in_slot = (word + plan.header) & ((UINT64_C(1) << CENSUS_SLOT_SHIFT) - 1);
+
+	return k < CENSUS_LIST_WORDS && next != NONE &&
+		plan.chunk[next].start == word + plan.header && in_slot >= plan.align;
+}
+
 /* The block that word K of chunk I leads to, or NONE. */
 static int
 edge(int i, int k)
 {
-	int to = owner_of(plan.chunk[i].word[k]);
+	const uint64_t word = plan.chunk[i].word[k];
+	const int to = owner_of(word);
 
-	return is_block(i) && is_block(to) && to != i ? to : NONE;
+	return is_block(i) && is_block(to) && to != i && !is_left(word, k) ? to : NONE;
 }
 
 static void
