@@ -5,7 +5,8 @@
  *
  * A block is a chunk that the program has: not free, and not in a thread's cache.  A pointer is
  * any aligned word with an address from the block's first byte to the end of its usable bytes;
- * struct census_options has words that are not aligned, or carry a tag.
+ * struct census_options has words that are not aligned, or carry a tag.  Words that malloc has left
+ * in a block are none: CENSUS_LIST_WORDS.
  * Nobody knows types, so a number that looks like an address counts as a pointer: a block that is
  * reached may be lost all the same, and a block that is unreachable has an encoded pointer at most.
  */
@@ -116,6 +117,14 @@ struct census_wide {
 #define CENSUS_WIDE 255
 #define CENSUS_GROUP 16
 
+/*
+ * The first words of a free chunk are malloc's: fd, bk, fd_nextsize, bk_nextsize (glibc 2.31 to
+ * 2.42, malloc/malloc.c, struct malloc_chunk).  They stay when the chunk is handed out, until the
+ * program writes there.  They have addresses of chunks' headers, which are the last bytes of the
+ * blocks before; so such an address in one of these words is no pointer.
+ */
+#define CENSUS_LIST_WORDS 4
+
 struct census_edges {
 	struct {
 		/* Owned; while it is read granules, then numbers of chunks. */
@@ -126,6 +135,14 @@ struct census_edges {
 		uint8_t *v; /* owned; number of edges of each chunk, CENSUS_WIDE: see WIDE */
 		size_t nr, room;
 	} degree;
+	struct {
+		/*
+		 * Owned; of each chunk while it is read, bit I: edge I is one of
+		 * CENSUS_LIST_WORDS and may be the address of a chunk's header.
+		 */
+		uint8_t *v;
+		size_t nr, room;
+	} header;
 	struct {
 		struct census_wide *v; /* owned; by chunk */
 		size_t nr, room;

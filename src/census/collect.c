@@ -69,6 +69,7 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 	c->header_bytes = 2 * look->layout->word_bytes;
 	c->has_last = false;
 	c->hash = 0;
+	c->scan = (struct census_scan){ 0 };
 	all->word_bytes = look->layout->word_bytes;
 	all->step_bytes = c->how->is_unaligned ? sizeof(uint32_t) : all->word_bytes;
 	all->word_mask = c->how->masks_tags ? (UINT64_C(1) << CENSUS_ADDRESS_BITS) - 1 : UINT64_MAX;
@@ -105,6 +106,7 @@ collect_arena(bool is_again, void *arg)
 	c->arena_unread = all->unread_bytes;
 	c->has_last = false;
 	c->hash = 0;
+	c->scan = (struct census_scan){ 0 };
 }
 
 /*
@@ -166,14 +168,17 @@ close_type(struct census_collector *c)
 static void
 collect_across(struct census_collector *c, const char *at, uint64_t bytes)
 {
+	/* Malloc's own words are aligned. */
+	struct census_scan across = { .bytes = UINT64_MAX / 2 };
+	const size_t nr = c->census->edges.to.nr, half = sizeof(uint64_t) / 2;
 	char word[sizeof(uint64_t)];
-	const size_t half = sizeof word / 2;
 
 	if (c->has_last) {
 		memcpy(word, c->last + half, half);
 		memcpy(word + half, at, half);
-		if (census_edges_scan(c->census, word, sizeof word) < 0)
+		if (census_edges_scan(c->census, word, sizeof word, &across) < 0)
 			collect_fail(c);
+		c->scan.nr_first += c->census->edges.to.nr != nr;
 	}
 	memcpy(c->last, at + bytes - sizeof c->last, sizeof c->last);
 	c->has_last = true;
@@ -205,7 +210,7 @@ collect_words(const char *at, uint64_t bytes, void *arg)
 		collect_across(c, at, bytes);
 	if (c->how->wants_hashes)
 		c->hash = collect_hash(c->hash, at, bytes, all->word_bytes);
-	if (census_edges_scan(all, at, bytes) < 0)
+	if (census_edges_scan(all, at, bytes, &c->scan) < 0)
 		collect_fail(c);
 }
 
@@ -236,12 +241,14 @@ collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 		g->to.nr = c->closed;
 	collect_end_hash(c);
 	if (c->error.kind ||
-		census_edges_close(g, (uint32_t)all->chunks.state.nr, g->to.nr - c->closed) < 0 ||
+		census_edges_close(g, (uint32_t)all->chunks.state.nr, g->to.nr - c->closed,
+			c->scan.headers) < 0 ||
 		census_chunks_add(&all->chunks, addr + c->header_bytes,
 			use == HEAP_USE_BLOCK ? CENSUS_BLOCK : 0) < 0 ||
 		(c->how->types && close_type(c) < 0))
 		collect_fail(c);
 	c->closed = g->to.nr;
+	c->scan = (struct census_scan){ 0 };
 }
 
 static void

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "census/census.h"
+#include "census/edges.h"
 #include "heap/visit.h"
 
 /* A block with its own mapping, as seen before the stop. */
@@ -20,6 +21,7 @@ struct census_collector {
 	int (*roots)(struct census *c, const struct heap_look *look, void *arg, struct err *e);
 	void *roots_arg;
 	unsigned int header_bytes;
+	struct census_scan scan; /* of the present chunk */
 	/* of the present chunk: the next word to look at, and what was found so far */
 	unsigned int at_word;
 	uint32_t type;

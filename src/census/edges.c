@@ -17,6 +17,7 @@ census_edges_release(struct census_edges *g)
 {
 	free(g->to.v);
 	free(g->degree.v);
+	free(g->header.v);
 	free(g->wide.v);
 	free(g->first);
 	*g = (struct census_edges){ 0 };
@@ -41,8 +42,50 @@ edges_scan_words(const struct census *c, uint32_t *to, const char *at, uint64_t 
 	return nr;
 }
 
+/*
+ * As edges_scan_words() for words among the first CENSUS_LIST_WORDS of a chunk: note in SCAN which
+ * may be the address of a header, two words before the program's pointer.
+ */
+static inline __attribute__((always_inline)) size_t
+edges_scan_first(const struct census *c, uint32_t *to, const char *at, uint64_t bytes,
+	unsigned int size, unsigned int step, struct census_scan *scan)
+{
+	const uint64_t aligned = (UINT64_C(1) << c->slots.granule_shift) - 1;
+	size_t nr = 0;
+
+	for (uint64_t i = 0; i + size <= bytes; i += step) {
+		const uint64_t word = word_from(at + i, size) & c->word_mask;
+
+		to[nr] = census_granule(&c->slots, word);
+		scan->headers |=
+			(uint8_t)((to[nr] && !((word + 2 * size) & aligned)) << scan->nr_first);
+		scan->nr_first += to[nr] != 0;
+		nr += to[nr] != 0;
+	}
+	return nr;
+}
+
+static inline __attribute__((always_inline)) size_t
+edges_scan_all(const struct census *c, uint32_t *to, const char *at, uint64_t bytes,
+	unsigned int size, unsigned int step, struct census_scan *scan)
+{
+	uint64_t first = CENSUS_LIST_WORDS * size;
+	size_t nr = 0;
+
+	if (scan->bytes < first) {
+		first -= scan->bytes;
+		first = first < bytes ? first : bytes;
+		nr = edges_scan_first(c, to, at, first, size, step, scan);
+		/* A word may begin in the last step of those. */
+		first -= size - step;
+		at += first;
+		bytes -= first;
+	}
+	return nr + edges_scan_words(c, to + nr, at, bytes, size, step);
+}
+
 int
-census_edges_scan(struct census *c, const char *at, uint64_t bytes)
+census_edges_scan(struct census *c, const char *at, uint64_t bytes, struct census_scan *scan)
 {
 	struct census_edges *g = &c->edges;
 	const size_t nr = g->to.nr, most = bytes / c->step_bytes;
@@ -50,21 +93,23 @@ census_edges_scan(struct census *c, const char *at, uint64_t bytes)
 	if (g->to.room - nr < most && array_reserve(&g->to, 2 * g->to.room + most) < 0)
 		return -1;
 	if (c->word_bytes == sizeof(uint32_t))
-		g->to.nr += edges_scan_words(c, g->to.v + nr, at, bytes, 4, 4);
+		g->to.nr += edges_scan_all(c, g->to.v + nr, at, bytes, 4, 4, scan);
 	else if (c->step_bytes == sizeof(uint32_t))
-		g->to.nr += edges_scan_words(c, g->to.v + nr, at, bytes, 8, 4);
+		g->to.nr += edges_scan_all(c, g->to.v + nr, at, bytes, 8, 4, scan);
 	else
-		g->to.nr += edges_scan_words(c, g->to.v + nr, at, bytes, 8, 8);
+		g->to.nr += edges_scan_all(c, g->to.v + nr, at, bytes, 8, 8, scan);
+	scan->bytes += bytes;
 	return 0;
 }
 
 int
-census_edges_close(struct census_edges *g, uint32_t chunk, size_t nr)
+census_edges_close(struct census_edges *g, uint32_t chunk, size_t nr, uint8_t headers)
 {
-	uint8_t *degree = array_add(&g->degree);
+	uint8_t *degree = array_add(&g->degree), *header = array_add(&g->header);
 
-	if (!degree)
+	if (!degree || !header)
 		return -1;
+	*header = headers;
 	*degree = nr < CENSUS_WIDE ? (uint8_t)nr : CENSUS_WIDE;
 	if (nr >= CENSUS_WIDE) {
 		struct census_wide *wide = array_add(&g->wide);
@@ -81,7 +126,7 @@ void
 census_edges_cut(struct census_edges *g, size_t nr, uint32_t chunk)
 {
 	g->to.nr = nr;
-	g->degree.nr = chunk;
+	g->degree.nr = g->header.nr = chunk;
 	while (g->wide.nr && g->wide.v[g->wide.nr - 1].chunk >= chunk)
 		g->wide.nr--;
 }
@@ -113,6 +158,21 @@ degree_of(const struct census_edges *g, uint32_t chunk)
 	return g->wide.v[from].degree;
 }
 
+/* Return whether a chunk other than TARGET, which has GRANULE, begins with the next granule. */
+static bool
+ends_before_chunk(const struct census_chunks *c, const struct census_slots *s, uint32_t granule,
+	uint32_t target)
+{
+	const uint32_t next = granule + 1;
+	uint32_t chunk;
+
+	/* The next slot's number says nothing about its address. */
+	if (!(next & ((1U << (CENSUS_SLOT_SHIFT - s->granule_shift)) - 1)))
+		return false;
+	chunk = census_chunk_at(c, s, next);
+	return chunk != target && chunk != CENSUS_NO_CHUNK;
+}
+
 /*
  * Turn the NR edges from FROM on, which are CHUNK's, into numbers at TO; return how many are
  * left.
@@ -131,6 +191,9 @@ edges_resolve_chunk(struct census_edges *g, const struct census_chunks *c,
 		target = census_chunk_at(c, s, g->to.v[i]);
 		if (target == CENSUS_NO_CHUNK || target == chunk ||
 			!(c->state.v[target] & CENSUS_BLOCK))
+			continue;
+		if (i - from < 8 && g->header.v[chunk] >> (i - from) & 1 &&
+			ends_before_chunk(c, s, g->to.v[i], target))
 			continue;
 		g->to.v[to + kept++] = target;
 	}
@@ -163,6 +226,9 @@ census_edges_resolve(struct census_edges *g, const struct census_chunks *c,
 	}
 	g->wide.nr = nr_wide;
 	g->to.nr = to;
+	free(g->header.v);
+	g->header.v = NULL;
+	g->header.nr = g->header.room = 0;
 	return 0;
 }
 

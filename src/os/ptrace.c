@@ -140,8 +140,9 @@ static bool
 has_changed(idtype_t type, id_t id, siginfo_t *ret)
 {
 	*ret = (siginfo_t){ 0 };
-	return waitid(type, id, ret, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) ==
-		0 && ret->si_pid;
+	return waitid(type, id, ret,
+		       WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) == 0 &&
+		ret->si_pid;
 }
 
 /* Collect TID if INFO says that it has ended. */

@@ -32,7 +32,7 @@ static void *volatile *anonymous, *volatile *shared, *volatile *read_only;
 static struct node *volatile list_of_large;
 static void *volatile aligned[NR];
 static volatile uintptr_t counted[NR], encoded_list;
-static void *volatile plain[NR];
+static void *volatile plain[NR], *volatile reused[NR], *volatile apart;
 /* As packed structures have them: at an address that is a multiple of 4, but not of 8. */
 static struct __attribute__((packed, aligned(8))) half_aligned {
 	uint32_t events;
@@ -352,6 +352,26 @@ lose_in_freed(void)
 	}
 }
 
+/*
+ * A chunk that was in a bin has the addresses of the headers of others, which are the last bytes of
+ * the blocks before them.
+ */
+static noinline void
+lose_before_reused(void)
+{
+	for (int i = 0; i < NR; i++) {
+		tell("lost", "before-reused", new_block(2000));
+		reused[i] = new_block(3000);
+	}
+	apart = new_block(24); /* else the last one becomes part of the top */
+	for (int i = 0; i < NR; i++)
+		free(reused[i]);
+	for (int i = 0; i < NR; i++) {
+		reused[i] = malloc(3000); /* not written */
+		tell("held", "reused", reused[i]);
+	}
+}
+
 /* main_arena.top is the address of the end of the last block. */
 static noinline void
 lose_last(void)
@@ -496,6 +516,7 @@ main(void)
 	hold_in_coroutine();
 	lose_blocks();
 	lose_in_freed();
+	lose_before_reused();
 	hide_blocks();
 	hide_in_packed();
 	hide_list();
