@@ -211,7 +211,8 @@ struct census_options {
 	} * skip;
 	size_t nr_skips;
 	/*
-	 * Called when the process runs again, before what was read is evaluated; NULL: not called.
+	 * Called when all was read and the process runs again, before it is evaluated; NULL: not
+	 * called.
 	 */
 	void (*after)(void *arg);
 	void *arg;
@@ -245,7 +246,8 @@ struct census {
 	struct census_sum in_use, reached;
 	/* Bytes that were present or in swap and could not be read; then nothing is certain. */
 	uint64_t unread_bytes, swapped_bytes;
-	char why[200]; /* why it is not certain; "" if it is */
+	uint64_t late_bytes; /* of shared memory that were read after a copy was made */
+	char why[200];	     /* why it is not certain; "" if it is */
 };
 
 #endif

@@ -112,6 +112,10 @@ census_doubt(struct census *c, const struct heap *heap, const struct target *t)
 		snprintf(c->why, sizeof c->why,
 			"%" PRIu64 " bytes are in swap, and were not brought back",
 			c->swapped_bytes);
+	else if (c->late_bytes)
+		snprintf(c->why, sizeof c->why,
+			"%" PRIu64 " bytes of shared memory were read when the process ran again",
+			c->late_bytes);
 	else if (!heap->is_ring_closed)
 		snprintf(c->why, sizeof c->why, "malloc's list of arenas is damaged");
 	else if (worst && worst->certainty != HEAP_EXACT)

@@ -21,7 +21,7 @@
 #include "glibc/layout.h"
 #include "heap/visit.h"
 #include "maps/stacks.h"
-#include "os/core.h"
+#include "os/frozen.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"
@@ -72,6 +72,11 @@ struct roots_read {
 	uint32_t range;		 /* of the words that are scanned */
 	bool has_pools;		 /* the present memory may have pools of CPython */
 	uint32_t *range_of_type; /* owned; of objects, by type; 0: not made yet */
+	/*
+	 * The pages of the process of which a copy is read: a fork leaves out the page tables of
+	 * shared memory (mm/memory.c, vma_needs_copy).
+	 */
+	struct os_pages *shared_pages;
 	bool is_late;
 	bool is_out_of_memory;
 };
@@ -201,7 +206,7 @@ roots_check_stop(const struct roots_read *r, struct err *e)
 	char buf[ARCH_MAX_EXT_BYTES];
 	size_t size = sizeof buf;
 
-	if (r->look->t->core || !r->look->deadline_ns)
+	if (os_is_still(r->look->t) || !r->look->deadline_ns)
 		return 0;
 	if (!r->thread.nr)
 		return err_set(e, ESRCH, "cannot read the threads of %d", r->look->t->pid);
@@ -209,14 +214,14 @@ roots_check_stop(const struct roots_read *r, struct err *e)
 }
 
 static void
-roots_core_regset(const char *at, size_t bytes, void *arg)
+roots_still_regset(const char *at, size_t bytes, void *arg)
 {
 	roots_scan(arg, at, bytes, 0);
 }
 
-/* Likewise from a core file, which has them all. */
+/* Likewise from a core file or a copy, which has them all. */
 static int
-roots_core_thread(struct roots_read *r, pid_t tid, struct err *e)
+roots_still_thread(struct roots_read *r, pid_t tid, struct err *e)
 {
 	struct roots_thread *thread = array_add(&r->thread);
 	raddr sp = { 0 };
@@ -224,7 +229,7 @@ roots_core_thread(struct roots_read *r, pid_t tid, struct err *e)
 	if (!thread || roots_begin(r, CENSUS_REGISTER, tid, 0, 0) < 0)
 		return roots_fail(e);
 	thread->tid = tid;
-	os_core_each_regset(r->look->t, tid, roots_core_regset, r, &sp);
+	os_each_regset(r->look->t, tid, roots_still_regset, r, &sp);
 	thread->sp = sp.v;
 	return 0;
 }
@@ -232,13 +237,14 @@ roots_core_thread(struct roots_read *r, pid_t tid, struct err *e)
 static int
 roots_threads(struct roots_read *r, struct err *e)
 {
+	const bool is_still = os_is_still(r->look->t);
 	auto_free pid_t *tids = NULL;
 	size_t nr;
 
 	if (os_threads(r->look->t, THREADS_MAX, &tids, &nr, e) < 0)
 		return -1;
 	for (size_t i = 0; i < nr; i++)
-		if ((r->look->t->core ? roots_core_thread : roots_thread)(r, tids[i], e) < 0)
+		if ((is_still ? roots_still_thread : roots_thread)(r, tids[i], e) < 0)
 			return -1;
 	if (r->thread.nr)
 		qsort(r->thread.v, r->thread.nr, sizeof *r->thread.v, roots_by_sp);
@@ -621,18 +627,22 @@ roots_part(struct roots_read *r, const struct region *region, uint64_t start, ui
 	struct err *e)
 {
 	struct os_page_run all = { .start = { start }, .end = { end }, .is_present = true };
-	struct roots_region arg = { r, region->prot[3] == 's' || !region_has_file(region) };
+	const bool is_shared = region->prot[3] == 's';
+	struct roots_region arg = { r, is_shared || !region_has_file(region) };
+	const uint64_t before = r->c->roots.bytes;
+	struct os_pages *pages = is_shared && r->shared_pages ? r->shared_pages : r->look->pages;
+	int failed = 0;
 
 	if (roots_begin_part(r, region, start, end) < 0)
 		return roots_fail(e);
-	if (!r->look->pages) {
+	if (pages)
+		failed = os_pages_walk(
+			pages, (raddr){ start }, (raddr){ end }, true, roots_run, &arg, e);
+	else
 		roots_run(&all, &arg);
-		return 0;
-	}
-	return os_pages_walk(r->look->pages, (raddr){ start }, (raddr){ end }, true, roots_run,
-		       &arg, e) < 0
-		? -1
-		: 0;
+	if (is_shared && os_frozen_of(r->look->t))
+		r->c->late_bytes += r->c->roots.bytes - before;
+	return failed < 0 ? -1 : 0;
 }
 
 static int
@@ -674,7 +684,7 @@ roots_read_all(struct roots_read *r, struct err *e)
 	r->buf = malloc(PIECE_BYTES + sizeof(uint64_t));
 	if (!r->buf || roots_expect_pools(r) < 0)
 		return roots_fail(e);
-	if ((r->look->t->core || r->look->deadline_ns) && roots_threads(r, e) < 0)
+	if ((os_is_still(r->look->t) || r->look->deadline_ns) && roots_threads(r, e) < 0)
 		return -1;
 	if (roots_list_gaps(r) < 0)
 		return roots_fail(e);
@@ -698,12 +708,16 @@ census_roots_read(struct census *c, const struct heap_look *look,
 	int result;
 
 	c->roots.range.nr = c->roots.root.nr = c->roots.nr_threads = 0;
-	c->roots.bytes = 0;
+	c->roots.bytes = c->late_bytes = 0;
+	if (os_frozen_of(look->t) &&
+		os_pages_open(&r.shared_pages, os_frozen_of(look->t), OS_PAGES_AUTO, e) < 0)
+		return -1;
 	result = roots_read_all(&r, e);
 	free(r.gaps.v);
 	free(r.thread.v);
 	free(r.buf);
 	free(r.range_of_type);
+	os_pages_free(r.shared_pages);
 	return result;
 }
 

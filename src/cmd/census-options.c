@@ -12,6 +12,8 @@ static const struct ui_option options[] = {
 	{ .group = 2, .help = "How it is read:" },
 	{ "max-stop", 0, "DURATION", 2, "stop the process for at most DURATION at a time (200ms)",
 		UI_DURATION, AT(max_stop_ns) },
+	{ "fork", 0, NULL, 2, "have the process fork, and read the copy: a much shorter stop",
+		UI_FLAG, AT(by_fork) },
 	{ "core", 0, "FILE", 2, "read a core file instead of a process", UI_FILE, AT(core) },
 	{ "sysroot", 0, "DIR", 2,
 		"look below DIR for the program and the libraries that the core names",
@@ -23,6 +25,7 @@ static const struct ui_option options[] = {
 
 static const struct ui_rule rules[] = {
 	RULE(UI_EXCLUDES, core, ui.asked.nr, "a core file or a process, not both"),
+	RULE(UI_EXCLUDES, core, by_fork, "a core file does not fork"),
 	RULE(UI_NEEDS, sysroot, core, "--sysroot is for --core"),
 	RULE(UI_WANTS, core, ui.asked.nr, "which process? use --pid PID, or --core FILE"),
 	{ 0 },

@@ -58,6 +58,8 @@ static const struct ui_option options[] = {
 static const struct ui_rule rules[] = {
 	RULE(UI_EXCLUDES, ask.of.core, ask.no_stop,
 		"--no-stop is for a process: a core file is still"),
+	RULE(UI_EXCLUDES, ask.of.by_fork, ask.no_stop,
+		"--fork stops the process for a moment, --no-stop does not"),
 	RULE(UI_NEEDS, ask.nr_looks, ask.no_stop, "--looks is for --no-stop"),
 	RULE(UI_NEEDS, ask.every_ns, ask.no_stop, "--every is for --no-stop"),
 	{ 0 },
@@ -76,10 +78,12 @@ static const struct ui_syntax cmd_leaks_syntax = {
 	.doc = "Blocks of glibc's malloc that nothing in the process has the address of: no global "
 	       "variable, no stack, no register, and no block that is reached from these.\n"
 	       "Memory is read, nothing runs in the process. All its threads are stopped once, for "
-	       "at most 200 ms (--max-stop).\vExamples:\n"
+	       "at most 200 ms (--max-stop); with --fork it makes a copy of itself, which is read.\v"
+	       "Examples:\n"
 	       "  memdiag leaks --pid 1234\n"
 	       "  memdiag leaks --pid 1234 --json -o leaks.json\n"
 	       "  memdiag leaks --pid 1234 --max-stop 2s     for a heap of some gigabytes\n"
+	       "  memdiag leaks --pid 1234 --fork            of a large one, which stops shortly\n"
 	       "  memdiag leaks --pid 1234 --suppressions known.txt --fail-bytes 64K\n"
 	       "  memdiag leaks --pid 1234 --no-stop         of a process that must not stop\n"
 	       "  memdiag leaks --core core.1234\n\n"

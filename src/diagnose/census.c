@@ -15,8 +15,12 @@
 #include "census/type-python.h"
 #include "elf/link-map.h"
 #include "elf/objects.h"
+#include "elf/regions.h"
 #include "glibc/layout.h"
+#include "glibc/threads.h"
 #include "heap/read.h"
+#include "inject/copy.h"
+#include "inject/target.h"
 #include "maps/leaves.h"
 #include "maps/space.h"
 #include "os/ceiling.h"
@@ -34,6 +38,8 @@
 #define OWN_SHARE 4
 /* For each block, besides four bytes for each pointer to one (census/dominators.c). */
 #define DOMINATORS_BYTES 48
+/* How long a thread is looked for that makes a copy. */
+#define FORK_WAIT_NS UINT64_C(5000000000)
 /* Below this no need is announced. */
 #define OWN_SMALL_BYTES (UINT64_C(256) << 20)
 
@@ -173,6 +179,69 @@ census_read_space(struct census_answer *s, struct err *e)
 	return space_read(&s->space, &s->target, &opt, e);
 }
 
+/* The census for which the copy of a process is read. */
+struct census_of_copy {
+	struct census_answer *s;
+	struct census_options *how;
+};
+
+static void
+census_end_copy(void *arg)
+{
+	inject_copy_end(arg);
+}
+
+static int
+census_read_copy(
+	const struct target *copy, struct inject_copying *copying, void *arg, struct err *e)
+{
+	const struct census_of_copy *of = arg;
+	struct census_answer *s = of->s;
+	struct process process = s->process;
+	struct census_options how = *of->how;
+	int failed;
+
+	process.target = copy;
+	process.maps = (struct regions){ 0 };
+	how.max_stop_ns = 0;
+	how.after = census_end_copy;
+	how.arg = copying;
+	threads_release(&s->space.threads);
+	if (regions_read(&process.maps, copy, e) < 0)
+		return -1;
+	failed = threads_list(&s->space.threads, copy, SIZE_MAX, e) < 0
+		? -1
+		: census_read(&s->census, &s->heap, &process, &s->space, &how, e);
+	regions_release(&process.maps);
+	return failed;
+}
+
+/* Take the census of a copy that a fork makes. */
+static int
+census_look_at_copy(struct census_answer *s, const struct census_question *q,
+	struct census_options *how, struct err *e)
+{
+	auto_inject_target struct inject_target *callee = NULL;
+	struct census_of_copy of = { s, how };
+	const struct inject_copy what = { q->max_stop_ns, census_read_copy, &of };
+	const struct inject_options inject = {
+		.wait_ns =
+			q->ui.timeout_ns / 2 < FORK_WAIT_NS ? q->ui.timeout_ns / 2 : FORK_WAIT_NS,
+		.timeout_ns = q->ui.timeout_ns,
+	};
+	struct inject_report report;
+	struct inject_copied copied;
+
+	if (inject_target_new(&callee, &s->process, e) < 0 ||
+		inject_copy(callee, &s->process.arenas, &inject, &what, &copied, &report, e) < 0)
+		return -1;
+	s->copy_ns = copied.existed_ns;
+	s->heap.nr_stops = copied.nr_stops;
+	s->heap.stopped_ns = copied.stopped_ns;
+	s->heap.longest_stop_ns = copied.longest_ns;
+	return 0;
+}
+
 int
 census_look(struct census_answer *s, const struct census_question *q, struct census_options *how,
 	struct err *e)
@@ -186,11 +255,12 @@ census_look(struct census_answer *s, const struct census_question *q, struct cen
 		(q->wants_types && census_find_types(s, e) < 0) ||
 		(stops && ui_claim(&s->target, &q->ui, e) < 0))
 		return -1;
-	failed = census_read(&s->census, &s->heap, &s->process, &s->space, how, e);
+	failed = q->by_fork ? census_look_at_copy(s, q, how, e)
+			    : census_read(&s->census, &s->heap, &s->process, &s->space, how, e);
 	if (stops)
 		target_unclaim(&s->target);
 	if (failed && e->kind == ERR_NO_SAFE_POINT)
-		err_hint(e, "--max-stop allows a longer one");
+		err_hint(e, "--max-stop allows a longer one; --fork reads a copy of the process");
 	return failed;
 }
 

@@ -16,6 +16,7 @@
 struct census_question {
 	struct ui_options ui;
 	uint64_t max_stop_ns; /* at a time */
+	bool by_fork;	      /* a copy of the process is read */
 	bool wants_types;
 	const char *core;    /* the file to read, or NULL: process ui.pid */
 	const char *sysroot; /* root of the core's program and libraries, or NULL */
@@ -30,8 +31,9 @@ struct census_answer {
 	struct census_type_table types; /* empty if they were not wanted */
 	struct census census;
 	struct os_status status;
-	bool has_status; /* false for a core file */
-	bool is_certain; /* all was read, in one stop */
+	bool has_status;  /* false for a core file */
+	uint64_t copy_ns; /* how long a copy of the process existed; 0: there was none */
+	bool is_certain;  /* all was read, in one stop */
 	struct warnings warnings;
 };
 

@@ -410,6 +410,7 @@ find_calls(struct findings *fs, const struct known *k)
 		{ "calls of info", NEEDS_BORROW, NEEDS_LOCKS | NEEDS_HELPER },
 		{ "calls of trim", NEEDS_BORROW | NEEDS_TRIM, NEEDS_LOCKS | NEEDS_HELPER },
 		{ "calls of --tops", NEEDS_BORROW | NEEDS_TOPS, NEEDS_LOCKS | NEEDS_HELPER },
+		{ "calls of --fork", NEEDS_BORROW | NEEDS_COPY, NEEDS_LOCKS | NEEDS_HELPER },
 		{ "calls of agent", NEEDS_BORROW | NEEDS_LOAD | NEEDS_HOOKS | NEEDS_AGENT,
 			NEEDS_LOCKS | NEEDS_HELPER },
 	};

@@ -27,6 +27,7 @@
 #include "heap/tcache.h"
 #include "heap/trim-priv.h"
 #include "heap/visit.h"
+#include "os/frozen.h"
 #include "os/os.h"
 #include "os/pages.h"
 #include "os/proc.h"
@@ -193,7 +194,7 @@ is_call_of_malloc(long nr)
  * list, and look like chunks in use.  So it must not be in libc, except in a system call that
  * malloc does not make.  A call that our stop has interrupted and that the kernel will restart is
  * not shown; but the thread is at the same place as before.  Core files do not show what threads
- * were doing.
+ * were doing, and a copy has several.
  */
 static bool
 may_be_in_malloc(const struct read_work *w)
@@ -203,7 +204,7 @@ may_be_in_malloc(const struct read_work *w)
 	struct os_syscall now;
 	struct err e;
 
-	if (!tid || w->r.t->core)
+	if (!tid || os_is_still(w->r.t))
 		return false;
 	if (os_thread_syscall(w->r.t, tid, &now, &e) < 0 || now.is_running)
 		return true;
@@ -236,7 +237,7 @@ read_note_before(struct read_work *w)
 static int
 heap_read_maps(struct read_work *w, struct err *e)
 {
-	const bool is_true = w->r.t->core || (w->is_fresh && !w->r.is_stopped);
+	const bool is_true = os_is_still(w->r.t) || (w->is_fresh && !w->r.is_stopped);
 
 	w->is_fresh = false;
 	if (is_true)
@@ -500,7 +501,7 @@ read_sum_up(struct heap *h)
 static int
 heap_read_all(struct read_work *w, struct err *e)
 {
-	if (w->r.t->core) {
+	if (os_is_still(w->r.t)) {
 		w->r.is_stopped = true;
 		return read_running(w, e) < 0 ? -1 : w->r.wants_pieces ? read_running(w, e) : 0;
 	}
@@ -541,7 +542,7 @@ heap_read(struct heap *h, const struct process *p, const struct heap_options *op
 	if (os_pages_open(&pages, t, OS_PAGES_AUTO, &ours) < 0)
 		debug("%s", ours.msg);
 	w.r.pages = pages;
-	if (!t->core && mlocked_find(&w.r.mlocked, t, &ours) < 0)
+	if (!os_is_still(t) && mlocked_find(&w.r.mlocked, t, &ours) < 0)
 		debug("%s", ours.msg);
 	if (process_find_arenas(&now, p, e) == 0 &&
 		malloc_layout_find_basic(&w.layout, &now, e) == 0) {

@@ -3,6 +3,7 @@
 #include "inject/needs.h"
 
 #include <linux/memfd.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -25,6 +25,7 @@ enum needs {
 	NEEDS_LOAD = 32,  /* a library is loaded */
 	NEEDS_AGENT = 64, /* what the loaded agent does */
 	NEEDS_HOOKS = 128,
+	NEEDS_COPY = 256, /* a copy of the process */
 };
 
 /* Return glibc release "2.36" as 2036; 0 for other text. */

@@ -564,6 +564,29 @@ worker_launch(struct worker *c, raddr fn, const uint64_t *arg, size_t nr_args, s
 	return worker_relaunch(c, fn, arg, nr_args, 0, e);
 }
 
+/* Lay a frame for CALL below ROOM that returns into *RET, and make *RET this frame. */
+static int
+lay_frame(struct worker *c, const struct next_call *call, raddr room, raddr *ret, struct err *e)
+{
+	struct arch_frame f;
+	struct arch_regs regs;
+
+	if (worker_prepare(c, call->fn, call->arg, call->nr_args, *ret, &regs, e) < 0)
+		return -1;
+	arch_build_frame(&f, room, &regs, mask_of_calls(c), &c->saved, c->callee->restorer);
+	if (worker_write(c, f.addr, f.bytes, f.size_bytes, e) < 0)
+		return -1;
+	*ret = f.addr;
+	return 0;
+}
+
+int
+worker_lay(struct worker *c, const struct next_call *call, raddr room, raddr *ret, struct err *e)
+{
+	*ret = top_frame(c);
+	return lay_frame(c, call, room, ret, e);
+}
+
 /*
  * Lay the frames of NEXT below ROOM, the first to be made at the bottom, the last one returning
  * into *RET, which becomes the first one's frame.
@@ -572,18 +595,10 @@ static int
 lay_next(struct worker *c, const struct next_call *next, size_t nr_next, raddr room, raddr *ret,
 	struct err *e)
 {
-	struct arch_frame f;
-
 	while (nr_next--) {
-		const struct next_call *call = &next[nr_next];
-		struct arch_regs regs;
-
-		if (worker_prepare(c, call->fn, call->arg, call->nr_args, *ret, &regs, e) < 0)
+		if (lay_frame(c, &next[nr_next], room, ret, e) < 0)
 			return -1;
-		arch_build_frame(&f, room, &regs, mask_of_calls(c), &c->saved, c->callee->restorer);
-		if (worker_write(c, f.addr, f.bytes, f.size_bytes, e) < 0)
-			return -1;
-		room = *ret = f.addr;
+		room = *ret;
 	}
 	return 0;
 }

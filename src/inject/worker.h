@@ -159,6 +159,13 @@ struct next_call {
 };
 
 /*
+ * Lay a frame below ROOM, in C's ground, and store its address in *RET: a thread whose stack
+ * pointer is there when it returns from a call makes CALL.  0, or -1 with E.
+ */
+int worker_lay(
+	struct worker *c, const struct next_call *call, raddr room, raddr *ret, struct err *e);
+
+/*
  * As worker_launch(), but the way back leads through the calls NEXT, one after the other, before
  * the undo list.  Their frames are laid below ROOM, and the stack of all calls is below these.
  */

@@ -52,14 +52,27 @@ os_take_sigint(void)
 		signal(SIGINT, SIG_DFL);
 }
 
+int
+os_end_first(pid_t pid, struct err *e)
+{
+	static const char most[] = "1000"; /* OOM_SCORE_ADJ_MAX, uapi/linux/oom.h */
+	auto_fd int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, most, sizeof most - 1) < 0)
+		return err_set(e, errno, "cannot write %s", path);
+	return 0;
+}
+
 void
 os_die_first(void)
 {
-	static const char most[] = "1000"; /* OOM_SCORE_ADJ_MAX, uapi/linux/oom.h */
-	auto_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	struct err e;
 
-	if (fd < 0 || write(fd, most, sizeof most - 1) < 0)
-		debug("the OOM killer does not prefer us: %s", strerror(errno));
+	if (os_end_first(getpid(), &e) < 0)
+		debug("the OOM killer does not prefer us: %s", e.msg);
 }
 
 /* ---- starting ---- */

@@ -30,6 +30,9 @@ int os_own_path(char *buf, size_t size, struct err *e);
  */
 void os_die_first(void);
 
+/* Likewise for process PID.  Returns 0, or -1 with E. */
+int os_end_first(pid_t pid, struct err *e);
+
 /*
  * Make a write to a pipe without a reader, or beyond RLIMIT_FSIZE, fail instead of raising a
  * signal: a thread may be borrowed just then.  Call this after a program is started, too.

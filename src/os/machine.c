@@ -110,6 +110,15 @@ os_max_mappings(void)
 	return f && fscanf(f, "%" SCNu64, &nr) == 1 ? nr : 0;
 }
 
+bool
+os_overcommits_never(void)
+{
+	auto_file FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
+	int mode;
+
+	return f && fscanf(f, "%d", &mode) == 1 && mode == 2;
+}
+
 /* Return the line KEY of /proc/meminfo in bytes; else NR_PAGES, a name of sysconf(). */
 static uint64_t
 meminfo(const char *key, int nr_pages)

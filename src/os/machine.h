@@ -21,6 +21,9 @@ uint64_t os_memory_bytes(void);
 /* Return the bytes that programs may still get without swapping (MemAvailable). */
 uint64_t os_memory_available(void);
 
+/* Return whether vm.overcommit_memory is 2: memory is counted when it is allocated. */
+bool os_overcommits_never(void);
+
 /* Return the number of online CPUs. */
 int os_nr_cpus(void);
 

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct core;
+struct os_frozen;
 
 /*
  * A process, or the core file of a process.  A process is held by an open /proc/PID directory, and
@@ -35,6 +36,8 @@ struct target {
 	char comm[64];	      /* its name, made printable */
 	/* owned; NULL for a process.  For a core file only pid, mem_tid and comm are set as well */
 	struct core *core;
+	/* borrowed; NULL, or the threads of the process of which this one is a copy */
+	const struct os_frozen *frozen;
 };
 /* An initial value before target_open(): a target that target_release() leaves alone. */
 #define TARGET_NONE                                                                                \

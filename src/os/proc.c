@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "os/core-proc-priv.h"
+#include "os/frozen-threads-priv.h"
 #include "os/diagnose.h"
 #include "os/os-priv.h"
 #include "os/os.h"
@@ -116,6 +117,8 @@ os_thread_syscall(const struct target *t, pid_t tid, struct os_syscall *ret, str
 
 	if (t->core)
 		return core_thread_syscall(t->core, tid, ret, e);
+	if (t->frozen)
+		return frozen_syscall(t->frozen, tid, ret, e);
 	if (os_proc_read(t, tid, "syscall", &text, e) < 0)
 		return -1;
 	if (strncmp(text.v, "running", 7) == 0) {
@@ -157,6 +160,8 @@ os_robust_list(const struct target *t, pid_t tid, raddr *ret_head)
 	void *head = NULL;
 	size_t len;
 
+	if (t->frozen)
+		return frozen_robust_list(t->frozen, tid, ret_head);
 	if (t->core || syscall(SYS_get_robust_list, tid, &head, &len) < 0 || !head)
 		return -1;
 	*ret_head = (raddr){ (uintptr_t)head };

@@ -147,7 +147,7 @@ has_changed(idtype_t type, id_t id, siginfo_t *ret)
 
 /* Collect TID if INFO says that it has ended. */
 static bool
-collect_end(const siginfo_t *info)
+take_end(const siginfo_t *info)
 {
 	return info->si_code != CLD_TRAPPED &&
 		waitpid(info->si_pid, NULL, WNOHANG | __WALL | __WNOTHREAD) > 0;
@@ -159,19 +159,19 @@ collect_end(const siginfo_t *info)
  * asked for once one has stopped.  Also a signal handler, which runs only inside seize().
  */
 static void
-collect_ends(int sig)
+take_ends(int sig)
 {
 	int saved_errno = errno;
 	siginfo_t info;
 
 	(void)sig;
-	while (has_changed(P_ALL, 0, &info) && collect_end(&info))
+	while (has_changed(P_ALL, 0, &info) && take_end(&info))
 		;
 	for (size_t i = 0; info.si_pid && i < seized.nr; i++) {
 		siginfo_t of_one;
 
 		if (has_changed(P_PID, (id_t)seized.v[i], &of_one))
-			collect_end(&of_one);
+			take_end(&of_one);
 	}
 	errno = saved_errno;
 }
@@ -281,7 +281,7 @@ os_trace(void (*fn)(void *arg), void *arg, struct err *e)
 	int failed;
 
 	/* The kernel does not send it if it is ignored, as nohup and some shells leave it. */
-	signal(SIGCHLD, collect_ends);
+	signal(SIGCHLD, take_ends);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
@@ -510,6 +510,18 @@ void
 os_hurry(pid_t tid)
 {
 	setpriority(PRIO_PROCESS, (id_t)tid, -20);
+}
+
+void
+os_unhurry(void)
+{
+	setpriority(PRIO_PROCESS, 0, 0);
+}
+
+void
+os_end_traced(pid_t pid)
+{
+	kill(pid, SIGKILL);
 }
 
 bool

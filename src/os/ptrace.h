@@ -128,6 +128,12 @@ bool os_is_tracing(void);
  */
 void os_hurry(pid_t tid);
 
+/* Give the tracing thread ordinary priority: for work in which no thread is stopped. */
+void os_unhurry(void);
+
+/* Kill process PID, which is traced and whose end was not collected: so the number is still its. */
+void os_end_traced(pid_t pid);
+
 /*
  * In os_trace(): return whether a signal that is still blocked (SIGINT ...) has asked memdiag to
  * end.

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "os/core-proc-priv.h"
+#include "os/frozen-threads-priv.h"
 #include "os/machine.h"
 #include "os/os-priv.h"
 #include "os/os.h"
@@ -144,6 +145,8 @@ os_is_kernel_worker(const struct target *t, pid_t tid)
 
 	if (t->core)
 		return core_is_kernel_worker(t->core, tid);
+	if (t->frozen)
+		return false; /* os_frozen_add() */
 	return has_flag(t, tid,
 		(version >= OS_LINUX(5, 10) ? PF_IO_WORKER : 0) |
 			(version >= OS_LINUX(6, 4) ? PF_USER_WORKER : 0));
@@ -279,6 +282,8 @@ os_status(const struct target *t, pid_t tid, struct os_status *ret, struct err *
 		core_status(t, ret);
 		return 0;
 	}
+	if (t->frozen && frozen_find(t->frozen, tid))
+		tid = 0; /* it had memory, and the copy has */
 	if (read_open_file(t, tid, "status", &text, e) < 0)
 		return -1;
 	/* The kernel escapes newlines in Name:, so each line is complete. */
@@ -359,6 +364,8 @@ os_threads(const struct target *t, size_t max, pid_t **ret_tids, size_t *ret_nr,
 
 	if (t->core)
 		return core_threads(t->core, max, ret_tids, ret_nr, e);
+	if (t->frozen)
+		return frozen_threads(t->frozen, max, ret_tids, ret_nr, e);
 	fd = openat(t->task_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, proc_gone_or(errno), "cannot list /proc/%d/task", t->pid);
@@ -379,6 +386,8 @@ os_thread_comm(const struct target *t, pid_t tid, char buf[static OS_COMM_BYTES]
 	auto_text struct text text = { 0 };
 	struct err e;
 
+	if (t->frozen && frozen_find(t->frozen, tid))
+		return strcpy(buf, frozen_find(t->frozen, tid)->comm);
 	if (read_open_file(t, tid, "comm", &text, &e) < 0 || !text.len)
 		return strcpy(buf, "?");
 	if (text.v[text.len - 1] == '\n')

@@ -49,6 +49,8 @@ view_census_document(
 	json_object_set_new(data, "in_use", view_census_sum(&s->census.in_use));
 	view_json_set_stop(stop, s->heap.nr_stops, s->heap.stopped_ns, s->heap.longest_stop_ns);
 	json_object_set_new(data, "stop", stop);
+	if (s->copy_ns)
+		json_object_set_new(data, "copy_ns", ui_json_number(s->copy_ns));
 	*ret_data = data;
 	return json_incref(document);
 }

@@ -95,9 +95,14 @@ leaks_print_head(
 		fprintf(f, ", below %" PRIu64 " heads", s->leaks.heads);
 	fputc('\n', f);
 	if (s->of.heap.nr_stops)
-		fprintf(f, "Roots: %zu threads, %s of memory; the process was stopped for %s\n",
+		fprintf(f, "Roots: %zu threads, %s of memory; the process was stopped for %s",
 			c->roots.nr_threads, UI_SIZE(ui, c->roots.bytes),
 			ui_duration(s->of.heap.longest_stop_ns, stop, sizeof stop));
+	if (s->of.copy_ns)
+		fprintf(f, "; a copy of it existed for %s",
+			ui_duration(s->of.copy_ns, stop, sizeof stop));
+	if (s->of.heap.nr_stops)
+		fputc('\n', f);
 	if (s->looks.nr)
 		fprintf(f, "Looks: %u, without a stop; the last one removed %" PRIu64 " blocks\n",
 			s->looks.nr, s->looks.removed);
