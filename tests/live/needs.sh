@@ -75,6 +75,26 @@ begin kill-process futex
 check 'futex with one thread: trim takes none' exits 0 memdiag trim --pid "$tracee_pid" --max-lock=100s
 lives_on 'futex with one thread'
 
+# refuses_copy CALL: for which a filter of this kind would end the process, or the copy of it that memdiag no longer has.
+refuses_copy()
+{
+	exits_saying 5 "does not allow $1()" memdiag leaks --fork --pid "$tracee_pid"
+}
+for call in clone,clone3 wait4 rt_sigprocmask; do
+	begin kill-process $call threads
+	check "$call with threads: leaks --fork is refused" exits_saying 5 'does not allow' memdiag leaks --fork --pid "$tracee_pid"
+	lives_on "$call with threads, --fork"
+done
+begin kill-process exit_group threads
+check 'exit_group with threads: leaks --fork is refused' refuses_copy exit_group
+check 'exit_group with threads: it works' test "$(ask check)" = fine
+begin errno wait4 threads
+check 'wait4 fails: leaks --fork is refused, as the copy would stay' refuses_copy wait4
+lives_on 'wait4 fails'
+begin errno clone,clone3 threads
+check 'clone fails: leaks --fork says so' exits_saying '5 6' 'thread that' memdiag leaks --fork --pid "$tracee_pid"
+lives_on 'clone fails'
+
 # The sleep that memdiag waits for is then a call of futex(), as is a wait for the lock of an arena.
 begin errno ppoll,nanosleep,clock_nanosleep locked
 check 'a sleep by futex: a wait for a lock is not taken for it' \

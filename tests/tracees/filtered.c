@@ -56,6 +56,8 @@ static const struct {
 	{ "nanosleep", SYS_nanosleep },
 	{ "clock_nanosleep", SYS_clock_nanosleep },
 	{ "ppoll", SYS_ppoll },
+	{ "wait4", SYS_wait4 },
+	{ "exit_group", SYS_exit_group },
 };
 
 static char *block[NR_BLOCKS];

@@ -28,6 +28,7 @@ touch_stack(void)
 	char *low = alloca(64 * PAGE);
 
 	memset(low, 1, 64 * PAGE);
+	__asm__ volatile("" : : "r"(low) : "memory"); /* else the stores are left out */
 	return (uintptr_t)low;
 }
 
@@ -35,8 +36,8 @@ static void
 make_memory(void *arg)
 {
 	char *block = malloc(4 * PAGE), *large = malloc(LARGE_BYTES);
-	char *mapping = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		0);
+	char *mapping =
+		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)arg;
 	setvbuf(stdout, NULL, _IONBF, 0);
@@ -80,7 +81,8 @@ main(void)
 		return tap_end();
 	c = child_start(make_memory, NULL);
 	if (!ok(c.is_ready &&
-			    sscanf(c.said, "%lx %lx %lx %lx", &block, &large, &mapping, &stack) == 4 &&
+			    sscanf(c.said, "%lx %lx %lx %lx", &block, &large, &mapping, &stack) ==
+				    4 &&
 			    view_take(&v, c.pid),
 		    "a child with memory of four kinds"))
 		return tap_end();
