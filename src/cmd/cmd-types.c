@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "cmd/census-options.h"
 #include "cmd/command.h"
+#include "census/type-groups.h"
 #include "census/types.h"
 #include "diagnose/census.h"
 #include "os/os.h"
@@ -22,13 +23,17 @@
 
 struct cmd_types_options {
 	struct census_question ask;
+	enum census_by by;
 	size_t limit;
 };
 
 #define AT(member) UI_AT(struct cmd_types_options, member)
 
 static const struct ui_option options[] = {
-	{ "lines", 'n', "N", 1, "at most N types; 0 is all of them (16)", UI_NUMBER, AT(limit) },
+	{ "by", 0, "WHAT", 1, "add up by {words} (type)", UI_WORD, AT(by),
+		.words = census_by_names },
+	{ "lines", 'n', "N", 1, "at most N lines in each table; 0 is all of them (16)", UI_NUMBER,
+		AT(limit) },
 	{ 0 },
 };
 
@@ -49,6 +54,7 @@ static const struct ui_syntax cmd_types_syntax = {
 	       "  memdiag types --pid 1234\n"
 	       "  memdiag types --pid 1234 --json -o types.json\n"
 	       "  memdiag types --pid 1234 --max-stop 2s     for a heap of some gigabytes\n"
+	       "  memdiag types --pid 1234 --by=module\n"
 	       "  memdiag types --core core.1234\n\n"
 	       "BYTES have the address of the type; BELOW are blocks without a type that these "
 	       "lead to, in four steps at most.\n\n" UI_EXIT_STATUS_HELP,
@@ -57,15 +63,29 @@ static const struct ui_syntax cmd_types_syntax = {
 /* ---- the command ---- */
 
 static int
-cmd_types_print(const struct census_answer *s, const struct census_type_sums *sums,
-	const struct cmd_types_options *o, struct ui_output *out, struct err *e)
+cmd_types_print(const struct types_report *r, const struct cmd_types_options *o,
+	struct ui_output *out, struct err *e)
 {
 	json_auto_t *document = NULL;
 
 	if (!o->ask.ui.json)
-		return types_show_text(out, &o->ask.ui, s, sums, o->limit, e);
-	document = types_to_json(s, sums, e);
+		return types_show_text(out, &o->ask.ui, r, e);
+	document = types_to_json(r, e);
 	return document ? ui_json_print(document, out, e) : -1;
+}
+
+/* Sum up the blocks of S as O requests. */
+static int
+cmd_types_sum(struct census_type_sums *sums, struct census_type_groups *groups,
+	struct census_answer *s, const struct cmd_types_options *o, struct err *e)
+{
+	struct census_grouping by;
+
+	if (census_type_groups_make(groups, o->by, &s->census, &s->types, &s->heap, e) < 0)
+		return -1;
+	by = census_type_groups_rule(groups);
+	return census_types_sum(
+		sums, &s->census, &s->types, o->by == CENSUS_BY_TYPE ? NULL : &by, e);
 }
 
 static int
@@ -77,20 +97,22 @@ cmd_types_run(int argc, char **argv, struct err *e)
 	};
 	auto_progress struct ui_progress *progress = NULL;
 	auto_census_answer struct census_answer s = { .target = TARGET_NONE };
+	auto_census_type_groups struct census_type_groups groups = { 0 };
 	auto_census_type_sums struct census_type_sums sums = { 0 };
+	struct types_report report = { &s, &sums, &groups, 0 };
 	auto_output struct ui_output out = { 0 };
 
 	census_question_begin(&o.ask);
 	ui_parse(&cmd_types_syntax, argc, argv, &o);
+	report.limit = o.limit;
 	deadline_set(o.ask.ui.timeout_ns);
 	limits_set_memory(&o.ask.ui);
 	progress = ui_progress_begin(&o.ask.ui, "reading the blocks");
 	if (ui_find_process(&o.ask.ui, e) < 0 || ui_output_open(&out, &o.ask.ui, e) < 0 ||
-		census_ask(&s, &o.ask, e) < 0 ||
-		census_types_sum(&sums, &s.census, &s.types, e) < 0)
+		census_ask(&s, &o.ask, e) < 0 || cmd_types_sum(&sums, &groups, &s, &o, e) < 0)
 		return -1;
 	ui_progress_end(take_ptr(&progress));
-	if (cmd_types_print(&s, &sums, &o, &out, e) < 0 || ui_output_close(&out, e) < 0)
+	if (cmd_types_print(&report, &o, &out, e) < 0 || ui_output_close(&out, e) < 0)
 		return -1;
 	warnings_print(&s.warnings, &o.ask.ui);
 	return s.warnings.is_partial ? UI_PARTIAL : UI_DONE;

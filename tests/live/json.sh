@@ -199,6 +199,9 @@ start_tracee holders
 for command in leaks types retained; do
 	check "$command as JSON" prints '0 1' memdiag $command "$tracee_pid" --json --max-stop 300s
 done
+for by in module arena size; do
+	check "types --by=$by as JSON" prints 0 memdiag types "$tracee_pid" --by=$by --json --max-stop 300s
+done
 check 'retained --holds as JSON' prints 0 memdiag retained "$tracee_pid" --json --max-stop 300s \
 	--holds "$(sed -n 's/^held static //p' "$dir/$tracee_pid.out")"
 if command -v gcore >/dev/null; then

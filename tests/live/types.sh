@@ -53,6 +53,53 @@ check_classes()
 		.inner_blocks] == [400]'
 }
 
+# same_sums: whether the groups have the sums of all types together, each block once, and the largest comes first.
+same_sums()
+{
+	json_is '.data as $d | .data.groups | length > 0 and (map(.bytes) | . == (sort | reverse)) and
+		([["proven"], ["inferred"], ["global"], ["unknown"]] |
+			all(. as $p | $d | getpath($p) == { blocks: ([.groups[] | getpath($p).blocks] | add),
+				bytes: ([.groups[] | getpath($p).bytes] | add) })) and
+		all(.[]; .blocks > 0 and .blocks == .proven.blocks + .inferred.blocks + .global.blocks + .unknown.blocks and
+			.bytes == .proven.bytes + .inferred.bytes + .global.bytes + .unknown.bytes)'
+}
+
+# same_modules: whether the blocks of each module are those of its types.
+same_modules()
+{
+	json_is '.data | .by == "module" and ([.groups[] | select(.has_type) | {key: (.module // ""), value: .proven.blocks}] |
+		from_entries | map_values(select(. > 0))) == (.types | group_by(.module // "") |
+		map({key: (.[0].module // ""), value: (map(.blocks) | add)}) | from_entries | map_values(select(. > 0)))'
+}
+
+# check_groups: the groups of the program by module, arena and size.
+check_groups()
+{
+	# shellcheck disable=SC2086 # $budget is two words
+	check 'types by module' exits 0 memdiag types --pid "$tracee_pid" $budget --by=module --json
+	check 'modules have the sums of all types' same_sums
+	check 'each module has its types' same_modules
+	check 'the classes are of the program' json_is '[.data.groups[] | select(.module != null and (.module | endswith("/classes"))) |
+		.proven.blocks >= 2600 and .unknown.blocks == 0] == [true]'
+	# shellcheck disable=SC2086
+	check 'types by arena' exits 0 memdiag types --pid "$tracee_pid" $budget --by=arena --json
+	check 'arenas have the sums of all types' same_sums
+	check 'nearly all is in the main arena' json_is '.data.groups[0] | .main and .arena != null and .blocks >= 7000'
+	# shellcheck disable=SC2086
+	check 'types by size' exits 0 memdiag types --pid "$tracee_pid" $budget --by=size --json
+	check 'sizes have the sums of all types' same_sums
+	check 'sizes do not overlap' json_is '.data.groups | sort_by(.from_bytes) | . as $g | all(range(1; length);
+		$g[. - 1].to_bytes < $g[.].from_bytes)'
+	check 'a block is in the class of its size' json_is '.data | ([.groups[] | select(.from_bytes <= 40 and 40 <= .to_bytes) |
+		.proven | .bytes == 40 * .blocks] == [true])'
+	for by in module arena size; do
+		# shellcheck disable=SC2086
+		check "the table by $by" exits 0 memdiag types --pid "$tracee_pid" $budget --by=$by
+		check "has its columns" grep -q "^ *BYTES  *BLOCKS  *PROVEN  *INFERRED  *GLOBAL  *UNKNOWN  $(echo $by | tr a-z A-Z)\$" "$dir/out"
+	done
+	check '--by=nothing: usage' exits_saying 64 "'nothing' is not type, module, arena or size" memdiag types --pid "$tracee_pid" --by=nothing
+}
+
 # pooled NAME: how many objects of that type are in the pools of Python.
 pooled()
 {
@@ -83,6 +130,7 @@ for how in '' -s; do
 	check 'the table' exits 0 memdiag types --pid "$tracee_pid" $budget
 	check 'says what is unknown' grep -q '^  unknown .*%  all other blocks$' "$dir/out"
 	check 'has the class' grep -q 'rtti  *classes  *shapes::circle$' "$dir/out"
+	check_groups
 	if command -v gcore >/dev/null; then
 		check 'gcore' sh -c "gcore -o '$dir/core' $tracee_pid >'$dir/gcore' 2>&1"
 		check 'its core file' exits 0 memdiag types --core "$dir/core.$tracee_pid" --json
@@ -120,6 +168,12 @@ if [ -n "$python" ]; then
 	check 'numbers' test "$(blocks python float)" -ge 4000
 	check 'strings, tuples, dictionaries and functions' json_is '["str", "tuple", "dict", "function", "code", "type"] -
 		[.data.types[] | select(.evidence == "python") | .name] == []'
+	check 'types of Python by module' exits 0 memdiag types --pid "$tracee_pid" $budget --by=module --json
+	check 'modules of Python have the sums of all types' same_sums
+	check 'each module of Python has its types' same_modules
+	check 'classes in Python are in no file' json_is '[.data.groups[] | select(.has_type and .module == null) | .proven.blocks >= 3200] ==
+		[true]'
+	check 'types of Python' exits 0 memdiag types --pid "$tracee_pid" $budget --json
 	check 'most is known' json_is '.data | .proven.bytes + .inferred.bytes > 7 * .in_use.bytes / 10'
 	check 'nothing is in pools' json_is '.data.pools.objects.blocks == 0'
 	check 'Python still works' end_tracee

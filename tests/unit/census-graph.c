@@ -21,10 +21,13 @@
 #include "census/retained.h"
 #include "census/roots.h"
 #include "census/slots.h"
+#include "census/type-groups.h"
 #include "census/type-table.h"
+#include "census/types.h"
 #include "elf/regions.h"
 #include "glibc/arenas.h"
 #include "glibc/layout.h"
+#include "heap/heap.h"
 #include "heap/visit.h"
 #include "tap.h"
 
@@ -295,9 +298,31 @@ add_roots(struct census *c, const struct heap_look *look, void *arg, struct err 
 
 		if (granule)
 			c->roots.root.v[c->roots.root.nr++] =
-				(struct census_root){ (uint64_t)i, granule, 0 };
+				(struct census_root){ (uint64_t)i, granule, i % 2 };
 	}
 	return 0;
+}
+
+#define NR_TYPES 3
+
+/* The type of block I: two of three have the same name. */
+static uint32_t
+type_of_block(int i)
+{
+	return is_block(i) && i % 5 < NR_TYPES ? (uint32_t)(i % 5) + 1 : CENSUS_NO_TYPE;
+}
+
+/* Give blocks types, and roots kinds. */
+static void
+set_types(struct census *c)
+{
+	c->type_of.v = calloc((size_t)plan.nr, sizeof *c->type_of.v);
+	for (int i = 0; i < plan.nr; i++)
+		c->type_of.v[c->type_of.nr++] = type_of_block(i);
+	c->roots.range.v = calloc(2, sizeof *c->roots.range.v);
+	c->roots.range.v[0].kind = CENSUS_GLOBAL;
+	c->roots.range.v[1].kind = CENSUS_STACK;
+	c->roots.range.nr = 2;
 }
 
 static bool
@@ -327,6 +352,7 @@ take_census(struct census *c)
 		census_edges_resolve(&c->edges, &c->chunks, &c->slots, &e) < 0)
 		return false;
 	census_roots_resolve(&c->roots, &c->chunks, &c->slots);
+	set_types(c);
 	return census_mark(c, &e) == 0;
 }
 
@@ -561,15 +587,6 @@ same_paths(const struct census *c, const struct census_owners *owners)
 
 /* ---- types ---- */
 
-#define NR_TYPES 3
-
-/* The type of block I: two of three have the same name. */
-static uint32_t
-type_of_block(int i)
-{
-	return is_block(i) && i % 5 < NR_TYPES ? (uint32_t)(i % 5) + 1 : CENSUS_NO_TYPE;
-}
-
 static bool
 is_of_name(int i, bool is_pair)
 {
@@ -614,9 +631,6 @@ same_types(struct census *c, const struct census_dominators *d)
 
 		census_type_table_add(&table, &type, &e);
 	}
-	c->type_of.v = calloc((size_t)plan.nr, sizeof *c->type_of.v);
-	for (int i = 0; i < plan.nr; i++)
-		c->type_of.v[c->type_of.nr++] = type_of_block(i);
 	if (census_retained_sum(&r, c, d, &table, &e) < 0)
 		return false;
 	for (int is_pair = 0; is_pair < 2; is_pair++) {
@@ -632,6 +646,198 @@ same_types(struct census *c, const struct census_dominators *d)
 		}
 	}
 	return true;
+}
+
+/* ---- sums of types ---- */
+
+/* What is right of a block: how it is known, and the types that may be its owner. */
+static struct {
+	enum { UNKNOWN, PROVEN, INFERRED, GLOBAL } known;
+	unsigned int owners; /* bit I: type I + 1 is one of the nearest */
+	int steps;	     /* from these, or from a global variable */
+} known[CHUNKS_MAX];
+
+/* Let the blocks of HOW spread for STEPS steps to blocks that are not known yet. */
+static void
+spread(int steps)
+{
+	for (int step = 1; step <= steps; step++)
+		for (int i = 0; i < plan.nr; i++)
+			for (int k = 0; known[i].known && known[i].steps == step - 1 &&
+				k < plan.chunk[i].nr_words;
+				k++) {
+				int to = edge(i, k);
+
+				if (to == NONE || (known[to].known && known[to].steps != step) ||
+					known[to].known == PROVEN ||
+					(known[i].known == GLOBAL && known[to].known == INFERRED))
+					continue;
+				known[to].known = known[i].known == GLOBAL ? GLOBAL : INFERRED;
+				known[to].steps = step;
+				known[to].owners |= known[i].owners;
+			}
+}
+
+static bool
+is_global_root(int i)
+{
+	return i % 2 == 0;
+}
+
+static void
+understand_types(void)
+{
+	memset(known, 0, sizeof known);
+	for (int i = 0; i < plan.nr; i++)
+		if (type_of_block(i)) {
+			known[i].known = PROVEN;
+			known[i].owners = 1U << (type_of_block(i) - 1);
+		}
+	spread(CENSUS_OWNER_STEPS);
+	for (int i = 0; i < plan.nr; i++)
+		known[i].steps = known[i].known ? -1 : 0;
+	for (int i = 0; i < plan.nr_roots; i++) {
+		int to = owner_of(plan.root[i]);
+
+		if (is_block(to) && is_global_root(i) && !known[to].known)
+			known[to].known = GLOBAL;
+	}
+	spread(CENSUS_OWNER_STEPS - 1);
+}
+
+static uint64_t
+usable_bytes(int i)
+{
+	const struct chunk *c = &plan.chunk[i];
+
+	return c->end - c->start - (c->end == plan.extent[c->extent].end ? 0 : plan.word_bytes);
+}
+
+/* The group of block I as its type, or the type that leads to it, has it: a path, or NULL. */
+static const char *const path_of_type[] = { "/lib/a", "/lib/b", NULL };
+
+/* Whether block I is in the group G; of those that are inferred, whether it may be. */
+static bool
+is_in_group(enum census_by by, const struct census_type_group *g, int i)
+{
+	const int arena = plan.extent[plan.chunk[i].extent].arena;
+
+	if (by == CENSUS_BY_SIZE)
+		return usable_bytes(i) >= g->from_bytes && usable_bytes(i) <= g->to_bytes;
+	if (by == CENSUS_BY_ARENA)
+		return g->arena ? arena % 2 == 0 && g->arena->nr == (unsigned int)arena
+				: arena % 2 == 1;
+	for (int type = 0; g->has_type && type < NR_TYPES; type++)
+		if (known[i].owners >> type & 1 && g->path == path_of_type[type])
+			return true;
+	return !g->has_type && !known[i].owners;
+}
+
+/* Whether the sum GOT is WANT; UNSURE is a part of WANT that may be in other groups. */
+static bool
+is_sum(const struct census_sum *got, const struct census_sum *want, const struct census_sum *unsure)
+{
+	return got->blocks <= want->blocks && got->blocks + unsure->blocks >= want->blocks &&
+		got->bytes <= want->bytes && got->bytes + unsure->bytes >= want->bytes;
+}
+
+static void
+add_block(struct census_sum *sum, int i)
+{
+	sum->blocks++;
+	sum->bytes += usable_bytes(i);
+}
+
+/* Whether group G of BY has the sums GOT. */
+static bool
+same_group(enum census_by by, const struct census_type_group *g, const struct census_known *got)
+{
+	struct census_sum want[4] = { 0 }, unsure[4] = { 0 };
+
+	for (int i = 0; i < plan.nr; i++) {
+		if (!is_block(i) || !is_in_group(by, g, i))
+			continue;
+		add_block(&want[known[i].known], i);
+		if (by == CENSUS_BY_MODULE && (known[i].owners & (known[i].owners - 1)))
+			add_block(&unsure[known[i].known], i);
+	}
+	return is_sum(&got->proven, &want[PROVEN], &unsure[PROVEN]) &&
+		is_sum(&got->inferred, &want[INFERRED], &unsure[INFERRED]) &&
+		is_sum(&got->global, &want[GLOBAL], &unsure[GLOBAL]) &&
+		is_sum(&got->unknown, &want[UNKNOWN], &unsure[UNKNOWN]);
+}
+
+/* Whether the groups of BY have the right sums, which together are those of all types. */
+static bool
+same_groups(struct census *c, const struct census_type_table *table, const struct heap *heap,
+	enum census_by by)
+{
+	auto_census_type_groups struct census_type_groups g = { 0 };
+	auto_census_type_sums struct census_type_sums sums = { 0 };
+	struct census_known all = { 0 };
+	struct census_grouping rule;
+	struct err e;
+
+	if (census_type_groups_make(&g, by, c, table, heap, &e) < 0)
+		return false;
+	rule = census_type_groups_rule(&g);
+	if (census_types_sum(&sums, c, table, &rule, &e) < 0)
+		return false;
+	for (size_t i = 0; i < g.group.nr; i++) {
+		struct census_sum *to[] = { &all.proven, &all.inferred, &all.global, &all.unknown };
+		const struct census_known *k = &sums.group[i];
+		const struct census_sum from[] = { k->proven, k->inferred, k->global, k->unknown };
+
+		for (int n = 0; n < 4; n++) {
+			to[n]->blocks += from[n].blocks;
+			to[n]->bytes += from[n].bytes;
+		}
+		if (!same_group(by, &g.group.v[i], k)) {
+			printf("# group %zu by %s differs\n", i, census_by_names[by]);
+			return false;
+		}
+	}
+	return memcmp(&all, &sums.known, sizeof all) == 0;
+}
+
+/* Whether blocks are in the right groups, if arenas with even numbers are arenas of malloc. */
+static bool
+same_sums(struct census *c)
+{
+	auto_census_type_table struct census_type_table table = { 0 };
+	struct heap_segment segment[EXTENTS_MAX];
+	struct heap_arena arena[EXTENTS_MAX];
+	struct heap heap = { .arena.v = arena };
+	struct err e;
+
+	if (census_type_table_init(&table, &e) < 0)
+		return false;
+	for (uint32_t i = 0; i < NR_TYPES; i++) {
+		struct census_type type = {
+			.address = 4096 * (i + 1), .name = "type", .path = path_of_type[i]
+		};
+
+		census_type_table_add(&table, &type, &e);
+	}
+	for (int x = 0; x < plan.nr_extents; x++) {
+		struct heap_arena *last = heap.arena.nr ? &arena[heap.arena.nr - 1] : NULL;
+
+		segment[x] = (struct heap_segment){ .start = { plan.extent[x].start },
+			.end = { plan.extent[x].end } };
+		if (plan.extent[x].arena % 2)
+			continue;
+		if (last && last->nr == (unsigned int)plan.extent[x].arena) {
+			last->segment.nr++;
+			continue;
+		}
+		arena[heap.arena.nr++] =
+			(struct heap_arena){ .nr = (unsigned int)plan.extent[x].arena,
+				.segment = { &segment[x], 1, 1 } };
+	}
+	understand_types();
+	return same_groups(c, &table, &heap, CENSUS_BY_MODULE) &&
+		same_groups(c, &table, &heap, CENSUS_BY_ARENA) &&
+		same_groups(c, &table, &heap, CENSUS_BY_SIZE);
 }
 
 static bool
@@ -760,6 +966,8 @@ test_seed(uint64_t nr)
 		wrong = "what is reached";
 	else if (!same_leaks(&c))
 		wrong = "the heads of what is lost";
+	else if (!same_sums(&c))
+		wrong = "the sums by module, arena or size";
 	else if (nr % 4 == 0 && !same_dominators(&c))
 		wrong = "the dominators";
 	else if (!same_looks(&c))
