@@ -95,8 +95,8 @@ type_groups_by_arena(
 	if (!g->of || type_groups_add(g, &(struct census_type_group){ 0 }) < 0)
 		return -1;
 	for (size_t i = 0; i < heap->arena.nr; i++)
-		if (type_groups_add(
-			    g, &(struct census_type_group){ .arena = &heap->arena.v[i] }) < 0)
+		if (type_groups_add(g, &(struct census_type_group){ .arena = &heap->arena.v[i] }) <
+			0)
 			return -1;
 	for (size_t i = 0; i < c->extent.nr; i++) {
 		const struct heap_arena *a = type_groups_arena_at(heap, c->extent.v[i].start);

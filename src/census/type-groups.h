@@ -30,7 +30,7 @@ struct census_type_group {
 	const char *path;
 	bool has_type;
 	const struct heap_arena *arena; /* BY_ARENA; NULL: blocks with separate mappings */
-	uint64_t from_bytes, to_bytes;	/* BY_SIZE: usable bytes; TO is UINT64_MAX in the last one */
+	uint64_t from_bytes, to_bytes; /* BY_SIZE: usable bytes; TO is UINT64_MAX in the last one */
 };
 
 struct census_type_groups {

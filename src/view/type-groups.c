@@ -50,8 +50,8 @@ type_groups_rows(const struct census_type_groups *g, const struct census_type_su
 		const struct census_sum all = census_known_sum(&sums->group[i]);
 
 		if (all.blocks)
-			row[nr++] = (struct type_groups_row){ &g->group.v[i], &sums->group[i],
-				all };
+			row[nr++] =
+				(struct type_groups_row){ &g->group.v[i], &sums->group[i], all };
 	}
 	qsort(row, nr, sizeof *row, type_groups_by_bytes);
 	*ret_nr = nr;
@@ -80,8 +80,8 @@ type_groups_name(const struct census_type_groups *g, const struct census_type_gr
 	else if (group->arena->is_main)
 		snprintf(buf, size, "main arena");
 	else
-		snprintf(buf, size, "arena %u at " PRIraddr, group->arena->nr,
-			group->arena->addr.v);
+		snprintf(
+			buf, size, "arena %u at " PRIraddr, group->arena->nr, group->arena->addr.v);
 	return buf;
 }
 

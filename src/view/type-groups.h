@@ -16,7 +16,7 @@ int type_groups_show_text(struct ui_output *out, const struct ui_options *ui,
 	struct err *e);
 
 /* Return the groups that have blocks as a list, in the same order; NULL with E. */
-json_t *type_groups_to_json(const struct census_type_groups *g, const struct census_type_sums *sums,
-	struct err *e);
+json_t *type_groups_to_json(
+	const struct census_type_groups *g, const struct census_type_sums *sums, struct err *e);
 
 #endif

@@ -12,6 +12,7 @@
 #include "ui/table.h"
 #include "ui/units.h"
 #include "view/census.h"
+#include "view/diff.h"
 #include "view/type-groups.h"
 #include "view/type-name.h"
 
@@ -189,6 +190,15 @@ types_show_text(struct ui_output *out, const struct ui_options *ui, const struct
 		: types_print_pooled(out, ui, r->of, r->sums, r->limit, e);
 }
 
+int
+types_show_changes(struct ui_output *out, const struct ui_options *ui, const struct types_report *r,
+	const struct saved_pair *p, struct err *e)
+{
+	types_print_head(out, ui, r->of, &r->sums->known);
+	fputc('\n', out->f);
+	return diff_show_changes(out, ui, p, r->limit, e);
+}
+
 /* ---- JSON ---- */
 
 static json_t *
@@ -205,12 +215,14 @@ static json_t *
 types_row_json(const struct census_type *type, const struct census_type_row *row)
 {
 	auto_free char *name = type_name_of(type);
+	const bool is_mangled = type->evidence == CENSUS_RTTI || type->evidence == CENSUS_VTABLE;
 	json_t *examples = json_array();
 
 	for (int i = 0; i < CENSUS_TYPE_EXAMPLES && row->example[i].v; i++)
 		json_array_append_new(examples, ui_json_address(row->example[i]));
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-		ui_json_string(name ? name : type->name), "evidence",
+	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+		ui_json_string(name ? name : type->name), "symbol",
+		is_mangled ? ui_json_string(type->name) : json_null(), "evidence",
 		census_evidence_name(type->evidence), "module",
 		type->path ? ui_json_string(type->path) : json_null(), "blocks",
 		ui_json_number(row->own.blocks), "bytes", ui_json_number(row->own.bytes), "below",

@@ -2,6 +2,7 @@
 #ifndef MEMDIAG_VIEW_TYPES_H
 #define MEMDIAG_VIEW_TYPES_H
 
+#include "account/pair.h"
 #include "census/type-groups.h"
 #include "census/types.h"
 #include "diagnose/census.h"
@@ -18,6 +19,10 @@ struct types_report {
 /* Print R as text.  0, or -1 with E. */
 int types_show_text(struct ui_output *out, const struct ui_options *ui,
 	const struct types_report *r, struct err *e);
+
+/* Print what has changed in R since an earlier document; P compares both.  0, or -1 with E. */
+int types_show_changes(struct ui_output *out, const struct ui_options *ui,
+	const struct types_report *r, const struct saved_pair *p, struct err *e);
 
 /* Return R, with all rows, as a JSON document, which the caller releases; NULL with E. */
 json_t *types_to_json(const struct types_report *r, struct err *e);

@@ -199,6 +199,11 @@ start_tracee holders
 for command in leaks types retained; do
 	check "$command as JSON" prints '0 1' memdiag $command "$tracee_pid" --json --max-stop 300s
 done
+for command in types retained; do
+	check "$command is saved" exits 0 memdiag $command "$tracee_pid" --json --max-stop 300s -f -o "$dir/$command.json"
+	check "diff of $command as JSON" prints 0 memdiag diff "$dir/$command.json" "$dir/$command.json" --json
+done
+check 'types --diff as JSON' prints 0 memdiag types "$tracee_pid" --json --max-stop 300s --diff "$dir/types.json"
 for by in module arena size; do
 	check "types --by=$by as JSON" prints 0 memdiag types "$tracee_pid" --by=$by --json --max-stop 300s
 done

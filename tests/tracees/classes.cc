@@ -3,6 +3,8 @@
  * each class whose vtable is in that many blocks, "below NUMBER NAME" for blocks without a type
  * that only objects of that class lead to, and "static NUMBER NAME" for a named object.  All other
  * blocks have random bytes.
+ *
+ * "change" makes 100 circles with bodies and 37 triangles, and deletes the 200 boxes of int.
  */
 #include "tracee.h"
 
@@ -42,7 +44,7 @@ template <typename T> struct box : shape {
 	double area() const override { return 2; }
 };
 
-/* Never made. */
+/* Only made by "change". */
 struct triangle : shape {
 	double area() const override { return 3; }
 };
@@ -153,11 +155,28 @@ make_stale(int nr)
 		freed.emplace_back(new shapes::triangle);
 }
 
+static void
+change()
+{
+	for (int i = 0; i < 100; i++) {
+		all.emplace_back(new shapes::circle);
+		all.back()->body = random_block(64);
+	}
+	for (int i = 0; i < 37; i++)
+		all.emplace_back(new shapes::triangle);
+	for (auto &shape : all)
+		if (dynamic_cast<shapes::box<int> *>(shape.get()))
+			shape.reset();
+	tracee_say("done");
+}
+
 int
 main()
 {
+	char line[32];
+
 	/* Vectors that grow would leave addresses in blocks that are used again. */
-	all.reserve(2200);
+	all.reserve(2400);
 	shared.reserve(50);
 	others.reserve(6000);
 	make_stale(500);
@@ -175,5 +194,11 @@ main()
 	if (pipe_operations.flags != 2)
 		return 1;
 	tracee_ready();
-	return tracee_park();
+	while (tracee_command(line, sizeof line)) {
+		if (strcmp(line, "change") == 0)
+			change();
+		else
+			tracee_say("what is '%s'?", line);
+	}
+	return tracee_end();
 }
