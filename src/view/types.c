@@ -214,21 +214,18 @@ types_pools_json(const struct census *c)
 static json_t *
 types_row_json(const struct census_type *type, const struct census_type_row *row)
 {
-	auto_free char *name = type_name_of(type);
-	const bool is_mangled = type->evidence == CENSUS_RTTI || type->evidence == CENSUS_VTABLE;
-	json_t *examples = json_array();
+	json_t *o = type_name_to_json(type), *examples = json_array();
 
 	for (int i = 0; i < CENSUS_TYPE_EXAMPLES && row->example[i].v; i++)
 		json_array_append_new(examples, ui_json_address(row->example[i]));
-	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-		ui_json_string(name ? name : type->name), "symbol",
-		is_mangled ? ui_json_string(type->name) : json_null(), "evidence",
-		census_evidence_name(type->evidence), "module",
-		type->path ? ui_json_string(type->path) : json_null(), "blocks",
-		ui_json_number(row->own.blocks), "bytes", ui_json_number(row->own.bytes), "below",
-		view_census_sum(&row->below), "pooled", view_census_sum(&row->pooled),
-		"inner_blocks", ui_json_number(row->inner_blocks), "largest_bytes",
-		ui_json_number(row->largest_bytes), "examples", examples);
+	json_object_set_new(o, "blocks", ui_json_number(row->own.blocks));
+	json_object_set_new(o, "bytes", ui_json_number(row->own.bytes));
+	json_object_set_new(o, "below", view_census_sum(&row->below));
+	json_object_set_new(o, "pooled", view_census_sum(&row->pooled));
+	json_object_set_new(o, "inner_blocks", ui_json_number(row->inner_blocks));
+	json_object_set_new(o, "largest_bytes", ui_json_number(row->largest_bytes));
+	json_object_set_new(o, "examples", examples);
+	return o;
 }
 
 json_t *

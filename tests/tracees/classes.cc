@@ -4,6 +4,8 @@
  * that only objects of that class lead to, and "static NUMBER NAME" for a named object.  All other
  * blocks have random bytes.
  *
+ * "lose N" makes N squares, and N circles with bodies, and forgets them; "hide N" makes a list of N
+ * links of which only a number that is not an address is kept, and two links that are kept.
  * "change" makes 100 circles with bodies and 37 triangles, and deletes the 200 boxes of int.
  */
 #include "tracee.h"
@@ -47,6 +49,12 @@ template <typename T> struct box : shape {
 /* Only made by "change". */
 struct triangle : shape {
 	double area() const override { return 3; }
+};
+
+/* An element of a list. */
+struct link : shape {
+	link *next = nullptr;
+	double area() const override { return 4; }
 };
 
 } // namespace shapes
@@ -167,7 +175,35 @@ change()
 	for (auto &shape : all)
 		if (dynamic_cast<shapes::box<int> *>(shape.get()))
 			shape.reset();
-	tracee_say("done");
+}
+
+static __attribute__((noinline)) void
+lose(int nr)
+{
+	for (int i = 0; i < nr; i++) {
+		shapes::shape *volatile circle = new shapes::circle;
+
+		circle->body = random_block(64);
+		new shapes::square;
+	}
+}
+
+static volatile uintptr_t hidden;
+
+static __attribute__((noinline)) void
+hide(int nr)
+{
+	shapes::link *first = nullptr;
+
+	for (int i = 0; i < nr; i++) {
+		shapes::link *more = new shapes::link;
+
+		more->next = first;
+		first = more;
+	}
+	hidden = ~reinterpret_cast<uintptr_t>(first);
+	for (int i = 0; i < 2; i++)
+		all.emplace_back(new shapes::link);
 }
 
 int
@@ -197,8 +233,12 @@ main()
 	while (tracee_command(line, sizeof line)) {
 		if (strcmp(line, "change") == 0)
 			change();
-		else
-			tracee_say("what is '%s'?", line);
+		else if (strncmp(line, "lose ", 5) == 0)
+			lose(atoi(line + 5));
+		else if (strncmp(line, "hide ", 5) == 0)
+			hide(atoi(line + 5));
+		tracee_scrub();
+		tracee_say("done");
 	}
 	return tracee_end();
 }
