@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/growth-census.h"
 #include "account/growth-mappings.h"
 #include "base/text.h"
 #include "maps/leaves.h"
@@ -160,6 +161,10 @@ static const struct comparable comparables[] = {
 	{ "info", { &accounting, &mmapped, &info_arenas } },
 	{ "maps", { &maps_growth } },
 	{ "heap", { &accounting, &mmapped, &heap_arenas, &heap_sizes } },
+	{ "types",
+		{ &types_shares_growth, &types_growth, &types_below_growth,
+			&types_pooled_growth } },
+	{ "retained", { &retained_shares_growth, &retained_roots_growth, &retained_types_growth } },
 };
 
 const struct comparable maps_by_mapping = { "maps", { &mappings_growth } };

@@ -1,6 +1,6 @@
 /*
- * growth-lists: the lists of rows in the outputs of info, maps and heap, and their numbers that may
- * grow.
+ * growth-lists: the lists of rows in the outputs of commands that can be compared, and their
+ * numbers that may grow.
  */
 #ifndef MEMDIAG_ACCOUNT_GROWTH_LISTS_H
 #define MEMDIAG_ACCOUNT_GROWTH_LISTS_H

@@ -27,7 +27,8 @@ string_in(json_t *o, const char *key)
 const char *
 saved_command(json_t *saved)
 {
-	static const char *const known[] = { "info", "maps", "heap", "trim", "diff", "doctor" };
+	static const char *const known[] = { "info", "maps", "heap", "trim", "diff", "doctor",
+		"types", "retained", "leaks" };
 	const char *schema = string_in(saved, "schema");
 	char want[32];
 
@@ -37,6 +38,20 @@ saved_command(json_t *saved)
 			return known[i];
 	}
 	return NULL;
+}
+
+/* Report that SAVED, the file PATH, has not one of the known schemas. */
+static int
+saved_refuse(json_t *saved, const char *path, struct err *e)
+{
+	static const char ours[] = "memdiag.";
+	const char *schema = string_in(saved, "schema");
+	char shown[64];
+
+	if (schema && strncmp(schema, ours, sizeof ours - 1) == 0)
+		return err_set(e, 0, "%s has the format '%s', which this memdiag cannot compare",
+			path, text_abbreviate(schema, shown, sizeof shown));
+	return err_set(e, 0, "%s is not what memdiag writes with --json", path);
 }
 
 int
@@ -56,7 +71,7 @@ saved_read(json_t **ret, const char *path, struct err *e)
 	if (!saved)
 		return err_set(e, 0, "cannot read %s, line %d: %s", path, error.line, error.text);
 	if (!saved_command(saved))
-		return err_set(e, 0, "%s is not what memdiag writes with --json", path);
+		return saved_refuse(saved, path, e);
 	*ret = json_incref(saved);
 	return 0;
 }
@@ -102,10 +117,29 @@ growth_name(json_t *row, char *buf, size_t size)
 	return name ? text_printable(name, buf, size) : NULL;
 }
 
+/* Return the member MEMBER of ROW, of which each dot leads to a member of a member. */
+static json_t *
+growth_member(json_t *row, const char *member)
+{
+	const char *dot = strchr(member, '.');
+	char first[32];
+
+	if (!dot)
+		return json_object_get(row, member);
+	snprintf(first, sizeof first, "%.*s", (int)(dot - member), member);
+	return growth_member(json_object_get(row, first), dot + 1);
+}
+
+json_t *
+growth_rows(const struct growth_list *l, json_t *data)
+{
+	return l->rows ? l->rows(data) : json_incref(json_object_get(data, l->member));
+}
+
 static int64_t
 number_in(json_t *row, const char *member)
 {
-	json_int_t n = json_integer_value(json_object_get(row, member));
+	json_int_t n = json_integer_value(growth_member(row, member));
 
 	return n > NUMBER_MAX ? NUMBER_MAX : n < -NUMBER_MAX ? -NUMBER_MAX : n;
 }
@@ -113,12 +147,12 @@ number_in(json_t *row, const char *member)
 static bool
 growth_is_in(json_t *row, const char *member)
 {
-	return json_is_integer(json_object_get(row, member));
+	return json_is_integer(growth_member(row, member));
 }
 
 /* A row of a document, and its key. */
 struct side_row {
-	char *key; /* owned */
+	char *key, *name; /* owned */
 	json_t *from;
 };
 
@@ -130,11 +164,26 @@ struct side {
 static void
 side_release(struct side *s)
 {
-	for (size_t i = 0; i < s->nr; i++)
+	for (size_t i = 0; i < s->nr; i++) {
 		free(s->v[i].key);
+		free(s->v[i].name);
+	}
 	free(s->v);
 }
 #define auto_side __attribute__((cleanup(side_release)))
+
+/* Check that FROM has all numbers of LIST. */
+static int
+growth_check_row(const struct growth_list *list, json_t *from, struct err *e)
+{
+	for (size_t c = 0; list->has_both && c < growth_nr_columns(list); c++) {
+		const char *member = list->column[c].member;
+
+		if (!growth_is_in(from, member) || number_in(from, member) < 0)
+			return err_set(e, 0, "a row of its %s has no %s", list->member, member);
+	}
+	return 0;
+}
 
 static int
 growth_add_row(struct side *s, const struct growth_list *list, json_t *from, const char *parent,
@@ -142,6 +191,7 @@ growth_add_row(struct side *s, const struct growth_list *list, json_t *from, con
 {
 	char buf[4096];
 	const char *name = list->name(from, buf, sizeof buf);
+	auto_free char *own = NULL;
 	struct side_row *row;
 
 	if (!name)
@@ -149,12 +199,15 @@ growth_add_row(struct side *s, const struct growth_list *list, json_t *from, con
 	row = array_add(s);
 	if (!row)
 		return err_set(e, ENOMEM, "cannot keep its %s", list->member);
-	row->from = from;
-	if (asprintf(&row->key, "%s%c%s", parent, SEPARATOR, name) < 0) {
+	*row = (struct side_row){ .from = from, .name = strdup(name) };
+	own = list->key ? list->key(from, e) : NULL;
+	if (list->key && !own)
+		return -1;
+	if (asprintf(&row->key, "%s%c%s", parent, SEPARATOR, own ? own : name) < 0)
 		row->key = NULL;
+	if (!row->key || !row->name)
 		return err_set(e, ENOMEM, "cannot keep its %s", list->member);
-	}
-	return 0;
+	return growth_check_row(list, from, e);
 }
 
 /* Add the rows of FROM and, if they are top-level rows, their parts. */
@@ -199,6 +252,14 @@ side_make(struct side *s, const struct growth_list *list, json_t *from, struct e
 
 /* ---- comparing ---- */
 
+static void
+growth_row_release(struct growth_row *row)
+{
+	free(row->key);
+	free(row->name);
+	json_decref(row->from);
+}
+
 size_t
 growth_nr_columns(const struct growth_list *list)
 {
@@ -233,7 +294,8 @@ add_pair(struct growth *g, struct side_row *was, struct side_row *is, struct err
 		return err_set(e, ENOMEM, "cannot compare");
 	row->is_guess = is_guess_in(was) || is_guess_in(is);
 	row->key = take_ptr(is ? &is->key : &was->key);
-	row->name = strchr(row->key, SEPARATOR) + 1;
+	row->name = take_ptr(is ? &is->name : &was->name);
+	row->from = json_incref(is ? is->from : was->from);
 	for (size_t c = 0; c < growth_nr_columns(g->list); c++) {
 		const char *member = g->list->column[c].member;
 
@@ -245,6 +307,35 @@ add_pair(struct growth *g, struct side_row *was, struct side_row *is, struct err
 		row->is[c] = is ? number_in(is->from, member) : 0;
 	}
 	return 0;
+}
+
+/* Add N to *SUM, which stays below NUMBER_MAX as all numbers of files. */
+static void
+growth_add_number(int64_t *sum, int64_t n)
+{
+	*sum = n > NUMBER_MAX - *sum ? NUMBER_MAX : *sum + n;
+}
+
+/* Join the rows of G that have the same key; they follow each other. */
+static void
+growth_join(struct growth *g)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < g->nr; i++) {
+		struct growth_row *row = &g->v[i], *last = kept ? &g->v[kept - 1] : NULL;
+
+		if (!last || strcmp(last->key, row->key) != 0) {
+			g->v[kept++] = *row;
+			continue;
+		}
+		for (size_t c = 0; c < growth_nr_columns(g->list); c++) {
+			growth_add_number(&last->was[c], row->was[c]);
+			growth_add_number(&last->is[c], row->is[c]);
+		}
+		growth_row_release(row);
+	}
+	g->nr = kept;
 }
 
 /* Merge both lists, which are sorted by key. */
@@ -280,6 +371,8 @@ growth_find(
 		growth_release(g);
 		return -1;
 	}
+	if (list->has_both)
+		growth_join(g);
 	growth_sort(g, list->sort);
 	return 0;
 }
@@ -288,7 +381,7 @@ void
 growth_release(struct growth *g)
 {
 	for (size_t i = 0; i < g->nr; i++)
-		free(g->v[i].key);
+		growth_row_release(&g->v[i]);
 	free(g->v);
 	*g = (struct growth){ 0 };
 }
@@ -321,12 +414,35 @@ growth_sort(struct growth *g, size_t column)
 
 /* ---- rows worth showing ---- */
 
+const char *
+growth_column_name(const struct growth_column *c)
+{
+	const char *dot = strrchr(c->member, '.');
+
+	return dot ? dot + 1 : c->member;
+}
+
 bool
 growth_is_size(const struct growth_column *c)
 {
 	size_t len = strlen(c->member);
 
 	return len >= 5 && strcmp(c->member + len - 5, "bytes") == 0;
+}
+
+enum growth_state
+growth_state(const struct growth *g, const struct growth_row *row)
+{
+	bool was = false, is = false, differs = false;
+
+	for (size_t c = 0; c < growth_nr_columns(g->list); c++) {
+		was |= row->was[c] != 0;
+		is |= row->is[c] != 0;
+		differs |= growth_change(row, c) != 0;
+	}
+	if (!differs)
+		return GROWTH_SAME;
+	return !was ? GROWTH_NEW : !is ? GROWTH_GONE : GROWTH_CHANGED;
 }
 
 bool

@@ -20,7 +20,7 @@ check_kind(struct saved_pair *p, struct err *e)
 	p->what = comparable_find(is);
 	if (!p->what)
 		return err_set(e, 0,
-			"what 'memdiag %s' writes cannot be compared, only that of info, maps and heap",
+			"what 'memdiag %s' writes cannot be compared, only that of info, maps, heap, types and retained",
 			is);
 	return 0;
 }
@@ -65,7 +65,8 @@ compare_lists(struct saved_pair *p, struct err *e)
 
 	for (size_t i = 0; i < COMPARABLE_LISTS && p->what->list[i]; i++) {
 		const struct growth_list *list = p->what->list[i];
-		json_t *was = data_of(p->was, list->member), *is = data_of(p->is, list->member);
+		json_auto_t *was = growth_rows(list, json_object_get(p->was, "data"));
+		json_auto_t *is = growth_rows(list, json_object_get(p->is, "data"));
 
 		if (!was || !is) {
 			warnings_add(&p->warnings, true, "%s has no %s: that is not compared",
@@ -82,24 +83,55 @@ compare_lists(struct saved_pair *p, struct err *e)
 	return 0;
 }
 
-int
-saved_pair_compare(struct saved_pair *p, const char *before, const char *after, struct err *e)
+/* Compare both documents, which are of one kind. */
+static int
+pair_compare(struct saved_pair *p, struct err *e)
 {
 	char a[96], b[96];
 
-	p->file[0] = before;
-	p->file[1] = after;
-	if (saved_read(&p->was, before, e) < 0 || saved_read(&p->is, after, e) < 0 ||
-		check_kind(p, e) < 0 || check_by(p, e) < 0 || compare_lists(p, e) < 0)
+	if (compare_lists(p, e) < 0)
 		return -1;
 	if (!saved_is_same_target(p->was, p->is))
 		warnings_add(&p->warnings, false, "they are of two processes: %s and %s",
 			saved_target(p->was, a, sizeof a), saved_target(p->is, b, sizeof b));
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < (p->is_live ? 1 : 2); i++)
 		if (json_is_true(json_object_get(i ? p->is : p->was, "partial")))
 			warnings_add(&p->warnings, true, "%s is partial: some of it is missing",
 				p->file[i]);
 	return 0;
+}
+
+int
+saved_pair_compare(struct saved_pair *p, const char *before, const char *after, struct err *e)
+{
+	p->file[0] = before;
+	p->file[1] = after;
+	if (saved_read(&p->was, before, e) < 0 || saved_read(&p->is, after, e) < 0 ||
+		check_kind(p, e) < 0 || check_by(p, e) < 0)
+		return -1;
+	return pair_compare(p, e);
+}
+
+int
+saved_pair_begin(struct saved_pair *p, const char *before, const char *command, struct err *e)
+{
+	p->file[0] = before;
+	p->file[1] = "the process";
+	if (saved_read(&p->was, before, e) < 0)
+		return -1;
+	p->what = comparable_find(command);
+	if (strcmp(saved_command(p->was), command) != 0)
+		return err_set(e, 0, "%s is of 'memdiag %s', not of 'memdiag %s'", before,
+			saved_command(p->was), command);
+	return 0;
+}
+
+int
+saved_pair_end(struct saved_pair *p, json_t *is, struct err *e)
+{
+	p->is = json_incref(is);
+	p->is_live = true;
+	return pair_compare(p, e);
 }
 
 void

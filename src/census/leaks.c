@@ -12,6 +12,7 @@
 #include "census/chunks.h"
 #include "census/edges.h"
 #include "census/mark.h"
+#include "census/type-names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ void
 census_leaks_release(struct census_leaks *l)
 {
 	free(l->group.v);
+	free(l->type);
 	*l = (struct census_leaks){ 0 };
 }
 
@@ -52,6 +54,7 @@ struct leaks_step {
 
 struct leaks_search {
 	struct census *c;
+	uint32_t *same; /* owned; as of census_types_same(); NULL: no block has a type */
 	struct {
 		struct leaks_step *v;
 		size_t nr, room;
@@ -59,6 +62,13 @@ struct leaks_search {
 	struct census_stack ended; /* blocks in the order in which their searches ended */
 	struct census_stack todo;
 };
+
+/* Return the type of CHUNK, as the first of its name. */
+static uint32_t
+leaks_type_of(const struct leaks_search *s, uint32_t chunk)
+{
+	return s->same ? s->same[s->c->type_of.v[chunk] & CENSUS_TYPE_MASK] : CENSUS_NO_TYPE;
+}
 
 static bool
 is_lost(const struct census *c, uint32_t chunk)
@@ -124,6 +134,7 @@ search_all(struct leaks_search *s)
 /* A head and the blocks below it. */
 struct leaks_head {
 	raddr addr;
+	uint32_t type;
 	uint64_t bytes;
 	enum census_shape shape;
 	struct census_sum all;
@@ -174,7 +185,7 @@ head_follow(struct leaks_search *s, struct leaks_head *head, uint32_t first, uin
 static int
 head_find(struct leaks_search *s, uint32_t first, struct leaks_head *ret)
 {
-	*ret = (struct leaks_head){ .shape = CENSUS_SINGLE };
+	*ret = (struct leaks_head){ .type = leaks_type_of(s, first), .shape = CENSUS_SINGLE };
 	if (census_stack_push(&s->todo, s->c, first, CENSUS_SEEN) < 0)
 		return -1;
 	while (s->todo.nr) {
@@ -189,42 +200,45 @@ head_find(struct leaks_search *s, uint32_t first, struct leaks_head *ret)
 
 /* ---- groups ---- */
 
-/* Compare the heads of G with those of SIZE, SHAPE and LABEL: negative if G's come first. */
+/* Compare the heads of two groups, first by size: negative if those of X come first. */
 static int
-group_compare(const struct census_group *g, uint64_t size, enum census_shape shape, uint32_t label)
+group_compare(const struct census_group *x, const struct census_group *y)
 {
-	if (g->head_bytes != size)
-		return g->head_bytes < size ? -1 : 1;
-	if (g->shape != shape)
-		return g->shape < shape ? -1 : 1;
-	return (g->label > label) - (g->label < label);
+	if (x->head_bytes != y->head_bytes)
+		return x->head_bytes < y->head_bytes ? -1 : 1;
+	if (x->shape != y->shape)
+		return x->shape < y->shape ? -1 : 1;
+	if (x->type != y->type)
+		return x->type < y->type ? -1 : 1;
+	return (x->label > y->label) - (x->label < y->label);
 }
 
 /* Return the group of HEAD, which is added if it is the first of its kind; NULL without memory. */
 static struct census_group *
 leaks_group_of(struct census_leaks *l, const struct leaks_head *head, uint32_t label)
 {
+	const struct census_group wanted = {
+		.shape = head->shape, .head_bytes = head->bytes, .type = head->type, .label = label
+	};
 	size_t from = 0, to = l->group.nr;
 	struct census_group *g;
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
-		if (group_compare(&l->group.v[mid], head->bytes, head->shape, label) < 0)
+		if (group_compare(&l->group.v[mid], &wanted) < 0)
 			from = mid + 1;
 		else
 			to = mid;
 	}
 	g = from < l->group.nr ? &l->group.v[from] : NULL;
-	if (g && group_compare(g, head->bytes, head->shape, label) == 0)
+	if (g && group_compare(g, &wanted) == 0)
 		return g;
 	if (!array_add(&l->group))
 		return NULL;
 	g = &l->group.v[from];
 	memmove(g + 1, g, (l->group.nr - 1 - from) * sizeof *g);
-	*g = (struct census_group){
-		.shape = head->shape, .head_bytes = head->bytes, .label = label
-	};
+	*g = wanted;
 	return g;
 }
 
@@ -258,7 +272,7 @@ group_by_bytes(const void *a, const void *b)
 
 	if (x->all.bytes != y->all.bytes)
 		return x->all.bytes > y->all.bytes ? -1 : 1;
-	return -group_compare(x, y->head_bytes, y->shape, y->label);
+	return -group_compare(x, y);
 }
 
 /* Return the first of the groups, which are in order of size, with heads of BYTES or more. */
@@ -307,6 +321,57 @@ leaks_count_sizes(struct census_leaks *l, const struct census *c)
 	}
 }
 
+/* ---- blocks of a type ---- */
+
+/* Mark CHUNK, which is unreachable, and the unreachable blocks of its type that it leads to. */
+static void
+leaks_mark_linked(const struct leaks_search *s, uint32_t chunk)
+{
+	uint8_t *state = s->c->chunks.state.v;
+	const uint32_t type = leaks_type_of(s, chunk);
+	uint32_t nr;
+	const uint32_t *to = census_edges_of(&s->c->edges, chunk, &nr);
+
+	for (uint32_t i = 0; type && i < nr; i++)
+		if (to[i] != chunk && is_lost(s->c, to[i]) && leaks_type_of(s, to[i]) == type) {
+			state[chunk] |= CENSUS_SEEN;
+			state[to[i]] |= CENSUS_SEEN;
+		}
+}
+
+/* Count the blocks of each type. */
+static void
+leaks_count_types(struct census_leaks *l, const struct leaks_search *s)
+{
+	uint8_t *state = s->c->chunks.state.v;
+
+	for (uint32_t chunk = 0; chunk < s->c->chunks.state.nr; chunk++)
+		if (is_lost(s->c, chunk))
+			leaks_mark_linked(s, chunk);
+	for (uint32_t chunk = 0; chunk < s->c->chunks.state.nr; chunk++) {
+		struct census_type_blocks *type = &l->type[leaks_type_of(s, chunk)];
+
+		if (!(state[chunk] & CENSUS_BLOCK))
+			continue;
+		type->all++;
+		type->reached += (state[chunk] & CENSUS_REACHED) != 0;
+		type->linked += (state[chunk] & CENSUS_SEEN) != 0;
+		state[chunk] &= (uint8_t)~CENSUS_SEEN;
+	}
+}
+
+/* Prepare the types of TABLE.  0, or -1 without memory. */
+static int
+leaks_begin_types(
+	struct census_leaks *l, struct leaks_search *s, const struct census_type_table *table)
+{
+	if (!table || !s->c->type_of.nr)
+		return 0;
+	s->same = census_types_same(table);
+	l->type = calloc(table->type.nr + 1, sizeof *l->type);
+	return s->same && l->type ? 0 : -1;
+}
+
 static int
 leaks_find(struct census_leaks *l, struct leaks_search *s, const struct census_labels *labels)
 {
@@ -323,18 +388,21 @@ leaks_find(struct census_leaks *l, struct leaks_search *s, const struct census_l
 	for (size_t i = 0; i < s->ended.nr; i++)
 		s->c->chunks.state.v[s->ended.v[i]] &= (uint8_t)~CENSUS_SEEN;
 	leaks_count_sizes(l, s->c);
+	if (s->same)
+		leaks_count_types(l, s);
 	if (l->group.nr)
 		qsort(l->group.v, l->group.nr, sizeof *l->group.v, group_by_bytes);
 	return 0;
 }
 
 int
-census_leaks_find(
-	struct census_leaks *l, struct census *c, const struct census_labels *labels, struct err *e)
+census_leaks_find(struct census_leaks *l, struct census *c, const struct census_type_table *table,
+	const struct census_labels *labels, struct err *e)
 {
 	struct leaks_search s = { .c = c };
-	int failed = leaks_find(l, &s, labels);
+	int failed = leaks_begin_types(l, &s, table) < 0 || leaks_find(l, &s, labels) < 0;
 
+	free(s.same);
 	free(s.path.v);
 	free(s.ended.v);
 	free(s.todo.v);

@@ -7,6 +7,7 @@
 #include "census/retained.h"
 
 #include "base/array.h"
+#include "census/type-names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,41 +30,6 @@ census_retained_release(struct census_retained *r)
 	free(r->owner.v);
 	free(r->type.v);
 	*r = (struct census_retained){ 0 };
-}
-
-/* ---- types of one name ---- */
-
-static int
-type_by_name(const void *a, const void *b, void *arg)
-{
-	const uint32_t *x = a, *y = b;
-	const struct census_type *type = arg;
-	const int order = strcmp(type[*x].name, type[*y].name);
-
-	return order ? order : (*x > *y) - (*x < *y);
-}
-
-/* Fill SAME. */
-static int
-find_same(struct retained_work *w)
-{
-	const struct census_type *type = w->table->type.v;
-	const uint32_t nr = (uint32_t)w->table->type.nr;
-	uint32_t *sorted = malloc((nr + 1) * sizeof *sorted);
-
-	if (!sorted)
-		return -1;
-	for (uint32_t i = 0; i + 1 < nr; i++)
-		sorted[i] = i + 1;
-	if (nr > 1)
-		qsort_r(sorted, nr - 1, sizeof *sorted, type_by_name, w->table->type.v);
-	for (uint32_t i = 0; i + 1 < nr; i++)
-		w->same[sorted[i]] =
-			i && strcmp(type[sorted[i]].name, type[sorted[i - 1]].name) == 0
-			? w->same[sorted[i - 1]]
-			: sorted[i];
-	free(sorted);
-	return 0;
 }
 
 /* ---- the tree ---- */
@@ -211,10 +177,10 @@ retained_sum(struct retained_work *w)
 
 	w->child = calloc(nr, sizeof *w->child);
 	w->sibling = calloc(nr, sizeof *w->sibling);
-	w->same = calloc(nr_types, sizeof *w->same);
+	w->same = census_types_same(w->table);
 	w->depth = calloc(nr_types, sizeof *w->depth);
 	w->type = calloc(nr_types, sizeof *w->type);
-	if (!w->child || !w->sibling || !w->same || !w->depth || !w->type || find_same(w) < 0)
+	if (!w->child || !w->sibling || !w->same || !w->depth || !w->type)
 		return -1;
 	link_children(w);
 	sum_types(w);

@@ -22,8 +22,9 @@ struct types_sum {
 	struct census_type_sums *s;
 	struct census *c;
 	const struct census_type_table *table;
-	struct census_type_row *row; /* owned; of each type of the table */
-	uint32_t *owner;	     /* owned; of each chunk: a type, OWNER_GLOBAL, or 0 */
+	const struct census_grouping *by; /* or NULL */
+	struct census_type_row *row;	  /* owned; of each type of the table */
+	uint32_t *owner;		  /* owned; of each chunk: a type, OWNER_GLOBAL, or 0 */
 	struct owner_list {
 		uint32_t *v;
 		size_t nr, room;
@@ -142,7 +143,17 @@ row_add(struct types_sum *s, uint32_t type, const struct census_cursor *at, uint
 	if (bytes > row->largest_bytes)
 		row->largest_bytes = bytes;
 	row->inner_blocks += s->c->type_of.v[at->chunk] >> CENSUS_TYPE_BITS != 0;
-	sum_add(&s->s->proven, bytes);
+}
+
+/* Return the sum of K for blocks of TYPE, or of no type and with OWNER. */
+static struct census_sum *
+types_known_sum(struct census_known *k, uint32_t type, uint32_t owner)
+{
+	if (type)
+		return &k->proven;
+	if (owner == OWNER_GLOBAL)
+		return &k->global;
+	return owner ? &k->inferred : &k->unknown;
 }
 
 static void
@@ -150,17 +161,18 @@ types_add_block(struct types_sum *s, const struct census_cursor *at)
 {
 	const uint64_t bytes = census_block_bytes(s->c, at);
 	const uint32_t type = types_type_of(s, at->chunk), owner = s->owner[at->chunk];
+	const uint32_t below = owner == OWNER_GLOBAL ? CENSUS_NO_TYPE : owner;
 
-	if (type) {
+	if (type)
 		row_add(s, type, at, bytes);
-	} else if (owner == OWNER_GLOBAL) {
-		sum_add(&s->s->global, bytes);
-	} else if (owner) {
-		sum_add(&s->row[owner].below, bytes);
-		sum_add(&s->s->inferred, bytes);
-	} else {
-		sum_add(&s->s->unknown, bytes);
-	}
+	else if (below)
+		sum_add(&s->row[below].below, bytes);
+	sum_add(types_known_sum(&s->s->known, type, owner), bytes);
+	if (s->by)
+		sum_add(types_known_sum(
+				&s->s->group[s->by->of(at, type ? type : below, s->by->arg)], type,
+				owner),
+			bytes);
 }
 
 /* A class has several vtables if it has several bases, or is in several objects. */
@@ -197,6 +209,17 @@ row_join(struct census_type_row *to, const struct census_type_row *from)
 	to->inner_blocks += from->inner_blocks;
 	if (from->largest_bytes > to->largest_bytes)
 		to->largest_bytes = from->largest_bytes;
+}
+
+struct census_sum
+census_known_sum(const struct census_known *k)
+{
+	struct census_sum all = k->proven;
+
+	sum_join(&all, &k->inferred);
+	sum_join(&all, &k->global);
+	sum_join(&all, &k->unknown);
+	return all;
 }
 
 /* Join the rows of types with one name and one kind of evidence. */
@@ -242,7 +265,9 @@ types_sum(struct types_sum *s)
 
 	s->row = calloc(s->table->type.nr + 1, sizeof *s->row);
 	s->owner = calloc(s->c->chunks.state.nr + 1, sizeof *s->owner);
-	if (!s->row || !s->owner || find_owners(s) < 0)
+	if (s->by)
+		s->s->group = calloc(s->by->nr + 1, sizeof *s->s->group);
+	if (!s->row || !s->owner || (s->by && !s->s->group) || find_owners(s) < 0)
 		return -1;
 	while (census_chunks_next(&s->c->chunks, &at))
 		if (s->c->chunks.state.v[at.chunk] & CENSUS_BLOCK)
@@ -268,9 +293,9 @@ types_sum(struct types_sum *s)
 
 int
 census_types_sum(struct census_type_sums *sums, struct census *c,
-	const struct census_type_table *table, struct err *e)
+	const struct census_type_table *table, const struct census_grouping *by, struct err *e)
 {
-	struct types_sum s = { .s = sums, .c = c, .table = table };
+	struct types_sum s = { .s = sums, .c = c, .table = table, .by = by };
 	int failed = types_sum(&s);
 
 	free(s.row);
@@ -288,5 +313,6 @@ void
 census_type_sums_release(struct census_type_sums *s)
 {
 	free(s->row.v);
+	free(s->group);
 	*s = (struct census_type_sums){ 0 };
 }

@@ -20,15 +20,37 @@ struct census_type_row {
 	raddr example[CENSUS_TYPE_EXAMPLES];
 };
 
+/* Blocks by how their type is known. */
+struct census_known {
+	struct census_sum proven;   /* blocks that have the address of a type */
+	struct census_sum inferred; /* blocks without one that such a block leads to */
+	struct census_sum global;   /* others, that a global variable leads to */
+	struct census_sum unknown;  /* all others, reached or not */
+};
+
+/* Return the sum of all blocks of K. */
+struct census_sum census_known_sum(const struct census_known *k);
+
+struct census_cursor;
+
+/* A division of blocks into groups. */
+struct census_grouping {
+	uint32_t nr; /* of groups */
+	/*
+	 * Return the group, a number below NR, of the block at AT.  TYPE is its type, else the one
+	 * that leads to it, else CENSUS_NO_TYPE.
+	 */
+	uint32_t (*of)(const struct census_cursor *at, uint32_t type, void *arg);
+	void *arg;
+};
+
 struct census_type_sums {
 	struct {
 		struct census_type_row *v; /* owned; those with the most bytes first */
 		size_t nr, room;
 	} row;
-	struct census_sum proven;   /* blocks that have the address of a type */
-	struct census_sum inferred; /* blocks without one that such a block leads to */
-	struct census_sum global;   /* others, that a global variable leads to */
-	struct census_sum unknown;  /* all others, reached or not */
+	struct census_known known;
+	struct census_known *group; /* owned; by number; NULL without a grouping */
 };
 
 /* The steps from a block with a type to one that counts as below it. */
@@ -37,10 +59,11 @@ struct census_type_sums {
 /*
  * Sum up the blocks of C, which was read with TABLE, by type into S, which must be zeroed or
  * released.  A block without a type is below the type that leads to it in the fewest steps, at most
- * CENSUS_OWNER_STEPS.  Returns 0, or -1 with E.
+ * CENSUS_OWNER_STEPS.  The same blocks are summed up by the groups of BY, unless it is NULL.
+ * Returns 0, or -1 with E.
  */
 int census_types_sum(struct census_type_sums *s, struct census *c,
-	const struct census_type_table *table, struct err *e);
+	const struct census_type_table *table, const struct census_grouping *by, struct err *e);
 void census_type_sums_release(struct census_type_sums *s);
 #define auto_census_type_sums __attribute__((cleanup(census_type_sums_release)))
 

@@ -57,7 +57,7 @@ static const struct ui_syntax cmd_diff_syntax = {
 	.argument = cmd_diff_add_file,
 	.check = cmd_diff_check,
 	.args_doc = "BEFORE AFTER",
-	.doc = "What grew between two outputs of info, maps or heap that were saved with --json.\v"
+	.doc = "What grew between two outputs of info, maps, heap, types or retained that were saved with --json.\v"
 	       "Examples:\n"
 	       "  memdiag info 1234 --json -o monday.json\n"
 	       "  memdiag info 1234 --json -o tuesday.json\n"

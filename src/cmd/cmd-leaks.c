@@ -14,6 +14,7 @@
 #include "ui/progress.h"
 #include "ui/ui.h"
 #include "view/leaks.h"
+#include "view/type-name.h"
 
 #define DEFAULT_ROWS 16
 #define DEFAULT_LOOKS 5
@@ -34,7 +35,7 @@ static const struct ui_option options[] = {
 	{ "fail-bytes", 0, "SIZE", 1, "exit status 1 only for more than SIZE unreachable (0)",
 		UI_SIZE, AT(fail_bytes) },
 	{ "suppressions", 0, "FILE", 1,
-		"leave out the blocks that FILE names, a line each: size:BYTES, shape:ring, leak:FUNCTION",
+		"leave out the blocks that FILE names, a line each: size:BYTES, shape:ring, type:NAME, module:NAME, leak:NAME",
 		UI_FILE, AT(ask.suppressions) },
 	{ "no-stop", 0, NULL, 2,
 		"do not stop the process, but look several times; approximate, exit status 2",
@@ -88,7 +89,7 @@ static const struct ui_syntax cmd_leaks_syntax = {
 	       "  memdiag leaks --pid 1234 --no-stop         of a process that must not stop\n"
 	       "  memdiag leaks --core core.1234\n\n"
 	       "A head is a block that no other unreachable block points to, or one block of a "
-	       "ring; a group has the heads of one size and shape. A pointer that is encoded, or "
+	       "ring; a group has the heads of one type, or size, and shape. A pointer that is encoded, or "
 	       "that only the kernel has, is not seen: its block is listed as unreachable.\n\n"
 	       "Exit status: 0 nothing is unreachable, 1 something is (--fail-bytes), or failed; 2 "
 	       "approximate, because not all could be read; the others as everywhere.\n" UI_EXIT_STATUS_HELP,
@@ -112,6 +113,7 @@ static int
 cmd_leaks_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_leaks_options o = {
+		.ask.type_name = type_name_of,
 		.limit = DEFAULT_ROWS,
 	};
 	auto_progress struct ui_progress *progress = NULL;

@@ -89,6 +89,7 @@ leaks_look(struct leaks_answer *s, const struct leaks_question *q, struct err *e
 	};
 	struct err why;
 
+	of.wants_types = true;
 	if (q->no_stop)
 		of.max_stop_ns = 0;
 	if (process_read(&s->of.process, &s->of.target, e) < 0)
@@ -159,12 +160,15 @@ leaks_group(struct leaks_answer *s, const struct leaks_question *q, struct err *
 {
 	const bool has_stacks = s->stacks.noting != WIRE_NOTE_NOTHING;
 	const struct census_labels labels = { leaks_label, &s->stacks };
+	const struct suppression_names names = { &s->stacks, &s->of.types, q->type_name };
 
-	if (census_leaks_find(&s->leaks, &s->of.census, has_stacks ? &labels : NULL, e) < 0)
+	if (census_leaks_find(
+		    &s->leaks, &s->of.census, &s->of.types, has_stacks ? &labels : NULL, e) < 0)
 		return -1;
 	if (has_stacks && s->leaks.group.nr && leaks_name_stacks(s, q, e) < 0)
 		return -1;
-	suppressions_apply(&s->suppressions, &s->leaks, &s->stacks);
+	if (suppressions_apply(&s->suppressions, &s->leaks, &names, e) < 0)
+		return -1;
 	for (size_t i = 0; has_stacks && i < s->leaks.group.nr; i++)
 		if (!s->leaks.group.v[i].label)
 			s->unknown_heads += s->leaks.group.v[i].heads;

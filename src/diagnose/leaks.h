@@ -9,6 +9,7 @@
 #include "capture/block-stacks.h"
 #include "census/leaks.h"
 #include "census/looks.h"
+#include "census/type-table.h"
 #include "diagnose/census.h"
 #include "diagnose/leaks-groups.h"
 #include "diagnose/suppressions.h"
@@ -20,6 +21,8 @@ struct leaks_question {
 	uint64_t every_ns;	       /* from the end of a look to the next one */
 	bool is_unaligned, masks_tags; /* as in struct census_options */
 	const char *suppressions;      /* a file, or NULL */
+	/* As in struct suppression_names. */
+	char *(*type_name)(const struct census_type *type);
 };
 
 struct leaks_answer {

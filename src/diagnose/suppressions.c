@@ -62,6 +62,11 @@ suppression_matches(const char *template, const char *name)
 static bool
 suppressions_parse_rule(struct suppression *rule, const char *line, size_t len)
 {
+	static const struct {
+		const char *word;
+		enum suppression_kind kind;
+	} named[] = { { "leak", SUPPRESSION_LEAK }, { "type", SUPPRESSION_TYPE },
+		{ "module", SUPPRESSION_MODULE } };
 	const char *pattern = line + len + 1;
 
 	if (len == strlen("size") && memcmp(line, "size", len) == 0) {
@@ -77,10 +82,13 @@ suppressions_parse_rule(struct suppression *rule, const char *line, size_t len)
 		}
 		return false;
 	}
-	rule->kind = SUPPRESSION_NAME;
 	rule->name = pattern;
-	return len == 4 && (memcmp(line, "leak", len) == 0 || memcmp(line, "type", len) == 0) &&
-		*pattern;
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+		if (len == strlen(named[i].word) && memcmp(line, named[i].word, len) == 0) {
+			rule->kind = named[i].kind;
+			return *pattern;
+		}
+	return false;
 }
 
 /* Add the rule in LINE, which has neither a comment nor blanks around it. */
@@ -102,7 +110,7 @@ suppressions_add(
 		text_printable(name, file, sizeof file), nr,
 		text_abbreviate(line, shown, sizeof shown));
 	return err_hint(e,
-		"a line is size:BYTES, shape:single, list, tree or ring, leak:NAME or type:NAME");
+		"a line is size:BYTES, shape:single, list, tree or ring, type:NAME, module:NAME or leak:NAME");
 }
 
 int
@@ -158,18 +166,48 @@ suppressions_has_name(const char *name, void *arg)
 	return suppression_matches(arg, name);
 }
 
+/* The heads of a group, and their names. */
+struct suppressions_heads {
+	const struct census_group *group;
+	const struct census_type *type; /* NULL: they have none */
+	const char *type_name;		/* as in the source */
+	const struct block_stacks *stacks;
+};
+
 static bool
-suppressions_match(const struct suppression *rule, const struct census_group *g,
-	const struct block_stacks *stacks)
+suppressions_match_type(const struct suppression *rule, const struct suppressions_heads *heads)
 {
+	return heads->type &&
+		(suppression_matches(rule->name, heads->type_name) ||
+			suppression_matches(rule->name, heads->type->name));
+}
+
+static bool
+suppressions_match_module(const struct suppression *rule, const struct suppressions_heads *heads)
+{
+	return heads->type && heads->type->path &&
+		suppression_matches(rule->name, heads->type->path);
+}
+
+static bool
+suppressions_match(const struct suppression *rule, const struct suppressions_heads *heads)
+{
+	const struct census_group *g = heads->group;
+
 	switch (rule->kind) {
 	case SUPPRESSION_SIZE:
 		return g->head_bytes == rule->bytes;
 	case SUPPRESSION_SHAPE:
 		return g->shape == rule->shape;
-	case SUPPRESSION_NAME:
-		return block_stacks_any(
-			stacks, g->label, suppressions_has_name, (void *)(uintptr_t)rule->name);
+	case SUPPRESSION_TYPE:
+		return suppressions_match_type(rule, heads);
+	case SUPPRESSION_MODULE:
+		return suppressions_match_module(rule, heads);
+	case SUPPRESSION_LEAK:
+		return suppressions_match_type(rule, heads) ||
+			suppressions_match_module(rule, heads) ||
+			block_stacks_any(heads->stacks, g->label, suppressions_has_name,
+				(void *)(uintptr_t)rule->name);
 	}
 	return false;
 }
@@ -181,18 +219,36 @@ suppressions_sum(struct census_sum *to, const struct census_sum *sum)
 	to->bytes += sum->bytes;
 }
 
-void
-suppressions_apply(
-	struct suppressions *s, struct census_leaks *l, const struct block_stacks *stacks)
+/* Return the first rule that has the group G, or the number of rules.  0, or -1 with E. */
+static int
+suppressions_find(const struct suppressions *s, const struct census_group *g,
+	const struct suppression_names *names, size_t *ret, struct err *e)
+{
+	const struct census_type *type = g->type ? &names->types->type.v[g->type] : NULL;
+	auto_free char *name = type ? names->type_name(type) : NULL;
+	const struct suppressions_heads heads = { g, type, name, names->stacks };
+	size_t k = 0;
+
+	if (type && !name)
+		return err_set(e, ENOMEM, "cannot apply the suppressions");
+	while (k < s->rule.nr && !suppressions_match(&s->rule.v[k], &heads))
+		k++;
+	*ret = k;
+	return 0;
+}
+
+int
+suppressions_apply(struct suppressions *s, struct census_leaks *l,
+	const struct suppression_names *names, struct err *e)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < l->group.nr; i++) {
+	for (size_t i = 0; s->rule.nr && i < l->group.nr; i++) {
 		const struct census_group g = l->group.v[i];
 		size_t k = 0;
 
-		while (k < s->rule.nr && !suppressions_match(&s->rule.v[k], &g, stacks))
-			k++;
+		if (suppressions_find(s, &g, names, &k, e) < 0)
+			return -1;
 		if (k == s->rule.nr) {
 			l->group.v[kept++] = g;
 			continue;
@@ -203,5 +259,7 @@ suppressions_apply(
 		l->all.bytes -= g.all.bytes;
 		l->heads -= g.heads;
 	}
-	l->group.nr = kept;
+	if (s->rule.nr)
+		l->group.nr = kept;
+	return 0;
 }

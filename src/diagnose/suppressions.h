@@ -10,14 +10,17 @@
 #include "base/text.h"
 #include "census/census.h"
 #include "census/leaks.h"
+#include "census/type-table.h"
 
 struct block_stacks;
 
 enum suppression_kind {
-	SUPPRESSION_SIZE,  /* "size:56": heads of this many usable bytes */
-	SUPPRESSION_SHAPE, /* "shape:ring" */
-	/* "leak:NAME", "type:NAME": a name in the stack that allocated the head */
-	SUPPRESSION_NAME,
+	SUPPRESSION_SIZE,   /* "size:56": heads of this many usable bytes */
+	SUPPRESSION_SHAPE,  /* "shape:ring" */
+	SUPPRESSION_TYPE,   /* "type:NAME": the type of the head */
+	SUPPRESSION_MODULE, /* "module:NAME": the file that has the type of the head */
+	/* "leak:NAME": both, or a name in the stack that allocated the head */
+	SUPPRESSION_LEAK,
 };
 
 /* A line of the file. */
@@ -25,7 +28,7 @@ struct suppression {
 	enum suppression_kind kind;
 	unsigned int line;
 	const char *text; /* the line; untrusted */
-	const char *name; /* of NAME: what LSan calls a template; part of TEXT */
+	const char *name; /* of TYPE, MODULE and LEAK: what LSan calls a template; part of TEXT */
 	uint64_t bytes;
 	enum census_shape shape;
 	struct census_sum all; /* the blocks that it has suppressed */
@@ -48,12 +51,20 @@ int suppressions_read(struct suppressions *s, const char *path, struct err *e);
 /* Likewise TEXT, which is taken over, the contents of the file NAME. */
 int suppressions_parse(struct suppressions *s, struct text *text, const char *name, struct err *e);
 
+/* The names of the heads of groups. */
+struct suppression_names {
+	const struct block_stacks *stacks; /* labels of groups are sites of it */
+	const struct census_type_table *types;
+	/* Return the name of a type as in the source, which the caller frees; NULL on failure. */
+	char *(*type_name)(const struct census_type *type);
+};
+
 /*
- * Take the suppressed groups out of L, whose labels are sites of STACKS; each counts for the first
- * rule that has it.
+ * Take the suppressed groups out of L, which have NAMES; each counts for the first rule that has
+ * it.  A name matches as it is in the source, and mangled.  Returns 0, or -1 with E.
  */
-void suppressions_apply(
-	struct suppressions *s, struct census_leaks *l, const struct block_stacks *stacks);
+int suppressions_apply(struct suppressions *s, struct census_leaks *l,
+	const struct suppression_names *names, struct err *e);
 
 /*
  * Return whether NAME matches TEMPLATE, as in LeakSanitizer: a part of NAME does, "*" stands for

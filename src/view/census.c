@@ -32,6 +32,15 @@ view_census_sum(const struct census_sum *s)
 		ui_json_number(s->bytes));
 }
 
+void
+view_census_set_known(json_t *o, const struct census_known *k)
+{
+	json_object_set_new(o, "proven", view_census_sum(&k->proven));
+	json_object_set_new(o, "inferred", view_census_sum(&k->inferred));
+	json_object_set_new(o, "global", view_census_sum(&k->global));
+	json_object_set_new(o, "unknown", view_census_sum(&k->unknown));
+}
+
 json_t *
 view_census_document(
 	const char *name, const struct census_answer *s, json_t **ret_data, struct err *e)

@@ -3,6 +3,7 @@
 #define MEMDIAG_VIEW_CENSUS_H
 
 #include "census/census.h"
+#include "census/types.h"
 #include "diagnose/census.h"
 #include "ui/json.h"
 #include "ui/ui.h"
@@ -12,6 +13,9 @@ void view_census_head(
 	const struct ui_output *out, const struct ui_options *ui, const struct census_answer *s);
 
 json_t *view_census_sum(const struct census_sum *s);
+
+/* Set a member of O for each sum of K. */
+void view_census_set_known(json_t *o, const struct census_known *k);
 
 /*
  * Return the document NAME of S with the members of "data" that all have; *RET_DATA is borrowed

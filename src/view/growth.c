@@ -23,6 +23,19 @@ growth_is_shown(const struct growth *g, size_t column)
 	return !g->is_missing[column] && (!g->list->column[column].is_rare || has_grown(g, column));
 }
 
+/* Add the columns for both numbers of COLUMN, and for the change. */
+static int
+growth_add_both(struct ui_table *t, const struct growth_column *column, struct err *e)
+{
+	char title[64];
+
+	snprintf(title, sizeof title, "%s WERE", column->title);
+	return ui_table_column(t, title, true, e) < 0 || ui_table_column(t, "ARE", true, e) < 0 ||
+			ui_table_column(t, "CHANGE", true, e) < 0
+		? -1
+		: 0;
+}
+
 static int
 growth_add_columns(struct ui_table *t, const struct growth *g, struct err *e)
 {
@@ -31,8 +44,10 @@ growth_add_columns(struct ui_table *t, const struct growth *g, struct err *e)
 
 		if (!growth_is_shown(g, c))
 			continue;
-		if (growth_is_size(column) ? ui_table_column(t, column->title, true, e) < 0
-					   : ui_table_column(t, "WERE", true, e) < 0 ||
+		if (g->list->has_both ? growth_add_both(t, column, e) < 0
+				: growth_is_size(column)
+				? ui_table_column(t, column->title, true, e) < 0
+				: ui_table_column(t, "WERE", true, e) < 0 ||
 					ui_table_column(t, "ARE", true, e) < 0)
 			return -1;
 	}
@@ -48,6 +63,48 @@ growth_count_cell(struct ui_table *t, int64_t n, struct err *e)
 	return ui_table_cell(t, text, e);
 }
 
+/* Add both numbers of column C of ROW, and the change. */
+static int
+growth_both_cells(struct ui_table *t, const struct growth *g, const struct growth_row *row,
+	size_t c, const struct ui_options *ui, struct err *e)
+{
+	char change[32];
+
+	if (!growth_is_size(&g->list->column[c])) {
+		snprintf(change, sizeof change, "%+" PRId64, growth_change(row, c));
+		return growth_count_cell(t, row->was[c], e) < 0 ||
+				growth_count_cell(t, row->is[c], e) < 0 ||
+				ui_table_cell(t, change, e) < 0
+			? -1
+			: 0;
+	}
+	ui_size_change(ui, growth_change(row, c), change, sizeof change);
+	return ui_table_cell(t, UI_SIZE(ui, (uint64_t)row->was[c]), e) < 0 ||
+			ui_table_cell(t, UI_SIZE(ui, (uint64_t)row->is[c]), e) < 0 ||
+			ui_table_cell(t, change, e) < 0
+		? -1
+		: 0;
+}
+
+/* Add the name of ROW. */
+static int
+growth_name_cell(
+	struct ui_table *t, const struct growth *g, const struct growth_row *row, struct err *e)
+{
+	const struct growth_list *list = g->list;
+	const enum growth_state state = list->has_both ? growth_state(g, row) : GROWTH_CHANGED;
+	char text[1024], buf[1024];
+	const char *name = list->text ? list->text(row->from, buf, sizeof buf)
+		: list->label	      ? list->label(row->name)
+				      : row->name;
+
+	if (state == GROWTH_NEW || state == GROWTH_GONE) {
+		snprintf(text, sizeof text, "%s (%s)", name, state == GROWTH_NEW ? "new" : "gone");
+		name = text;
+	}
+	return ui_table_cell_marked(t, name, row->is_guess, e);
+}
+
 static int
 growth_print_row(struct ui_table *t, const struct growth *g, const struct growth_row *row,
 	const struct ui_options *ui, struct err *e)
@@ -59,7 +116,10 @@ growth_print_row(struct ui_table *t, const struct growth *g, const struct growth
 	for (size_t c = 0; c < growth_nr_columns(g->list); c++) {
 		if (!growth_is_shown(g, c))
 			continue;
-		if (growth_is_size(&g->list->column[c])) {
+		if (g->list->has_both) {
+			if (growth_both_cells(t, g, row, c, ui, e) < 0)
+				return -1;
+		} else if (growth_is_size(&g->list->column[c])) {
 			ui_size_change(ui, growth_change(row, c), text, sizeof text);
 			if (ui_table_cell(t, text, e) < 0)
 				return -1;
@@ -68,8 +128,7 @@ growth_print_row(struct ui_table *t, const struct growth *g, const struct growth
 			return -1;
 		}
 	}
-	return ui_table_cell_marked(
-		t, g->list->label ? g->list->label(row->name) : row->name, row->is_guess, e);
+	return growth_name_cell(t, g, row, e);
 }
 
 /* Print the names of columns that were not counted in both documents; false if all were. */
@@ -116,6 +175,40 @@ growth_print(const struct growth *g, struct ui_output *out, const struct ui_opti
 	return 0;
 }
 
+/* ---- JSON ---- */
+
+static const char *
+growth_state_name(enum growth_state state)
+{
+	static const char *const name[] = {
+		[GROWTH_SAME] = "same",
+		[GROWTH_CHANGED] = "changed",
+		[GROWTH_NEW] = "new",
+		[GROWTH_GONE] = "gone",
+	};
+
+	return name[state];
+}
+
+/* Set the members of O, the row ROW, that only lists with both numbers have. */
+static void
+growth_set_both(json_t *o, const struct growth *g, const struct growth_row *row)
+{
+	json_t *was = json_object(), *is = json_object();
+
+	for (size_t c = 0; c < growth_nr_columns(g->list); c++) {
+		const char *member = growth_column_name(&g->list->column[c]);
+
+		json_object_set_new(was, member, json_integer(row->was[c]));
+		json_object_set_new(is, member, json_integer(row->is[c]));
+	}
+	json_object_set_new(o, "state", json_string(growth_state_name(growth_state(g, row))));
+	json_object_set_new(o, "was", was);
+	json_object_set_new(o, "is", is);
+	if (g->list->describe)
+		g->list->describe(row->from, o);
+}
+
 json_t *
 growth_to_json(const struct growth *g)
 {
@@ -125,9 +218,11 @@ growth_to_json(const struct growth *g)
 		json_t *o = json_pack("{s:s}", "name", g->v[i].name);
 
 		for (size_t c = 0; c < growth_nr_columns(g->list); c++)
-			json_object_set_new(o, g->list->column[c].member,
+			json_object_set_new(o, growth_column_name(&g->list->column[c]),
 				g->is_missing[c] ? json_null()
 						 : json_integer(growth_change(&g->v[i], c)));
+		if (g->list->has_both)
+			growth_set_both(o, g, &g->v[i]);
 		json_array_append_new(list, o);
 	}
 	return list;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "capture/block-stacks.h"
 #include "census/leaks.h"
@@ -15,6 +16,7 @@
 #include "ui/table.h"
 #include "ui/units.h"
 #include "view/census.h"
+#include "view/type-name.h"
 #include "wire/wire.h"
 
 /* Frames of a stack in text, without -v. */
@@ -110,17 +112,70 @@ leaks_print_head(
 	leaks_print_source(f, s);
 }
 
-static int
-leaks_print_row(struct ui_table *t, const struct ui_options *ui, const struct census_group *g,
-	struct err *e)
+/* Return the type of the heads of G; NULL: they have none. */
+static const struct census_type *
+leaks_type(const struct leaks_answer *s, const struct census_group *g)
 {
-	char heads[24], blocks[24], example[24];
+	return g->type ? &s->of.types.type.v[g->type] : NULL;
+}
+
+/* Write what the heads of G are, made printable, to BUF: their type, or their size. */
+static const char *
+leaks_heads_name(const struct leaks_answer *s, const struct ui_options *ui,
+	const struct census_group *g, char *buf, size_t size)
+{
+	const struct census_type *type = leaks_type(s, g);
+	auto_free char *name = type ? type_name_of(type) : NULL;
+
+	return type ? text_printable(name ? name : type->name, buf, size)
+		    : ui_size(ui, g->head_bytes, buf, size);
+}
+
+/* Add a row for G, with its type if HAS_TYPES. */
+static int
+leaks_print_row(struct ui_table *t, const struct ui_options *ui, const struct leaks_answer *s,
+	const struct census_group *g, bool has_types, struct err *e)
+{
+	char heads[24], blocks[24], example[24], type[TYPE_NAME_BYTES];
 
 	snprintf(heads, sizeof heads, "%" PRIu64, g->heads);
 	snprintf(blocks, sizeof blocks, "%" PRIu64, g->all.blocks);
 	snprintf(example, sizeof example, PRIraddr, g->example[0].v);
 	return ui_table_add(t, e, UI_SIZE(ui, g->all.bytes), blocks, heads,
-		UI_SIZE(ui, g->head_bytes), census_shape_name(g->shape), example, NULL);
+		g->head_bytes ? UI_SIZE(ui, g->head_bytes) : "various", census_shape_name(g->shape),
+		example,
+		!has_types	  ? NULL
+			: g->type ? leaks_heads_name(s, ui, g, type, sizeof type)
+				  : "",
+		NULL);
+}
+
+/* Return whether one of the first NR groups has a type. */
+static bool
+leaks_has_types(const struct leaks_answer *s, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (s->groups.v[i].sum.type)
+			return true;
+	return false;
+}
+
+/* Print that pointers to the blocks of G may be encoded, if they look so. */
+static void
+leaks_print_doubt(
+	FILE *f, const struct leaks_answer *s, const struct leaks_group *g, const char *name)
+{
+	const struct census_type_blocks *type = leaks_group_type(g, &s->leaks);
+
+	if (!leaks_group_may_be_encoded(g, &s->leaks))
+		return;
+	fprintf(f, "\n%s of %s: %" PRIu64 " of %" PRIu64 " blocks of this %s are reached",
+		census_shape_name(g->sum.shape), name,
+		type ? type->reached : g->sum.reached_same_size,
+		type ? type->all : g->sum.same_size, type ? "type" : "size");
+	if (type && type->linked)
+		fprintf(f, ", %" PRIu64 " of the others are linked with each other", type->linked);
+	fputs(": its pointers may be encoded (--mask-tags, --unaligned)\n", f);
 }
 
 /* Return the part of G that has a stack and the most bytes; NULL: no part has a stack. */
@@ -138,20 +193,16 @@ static void
 leaks_print_details(FILE *f, const struct ui_options *ui, const struct leaks_answer *s,
 	const struct leaks_group *g)
 {
-	const char *shape = census_shape_name(g->sum.shape);
+	char name[TYPE_NAME_BYTES];
 	uint32_t stack;
 	const struct census_group *part = leaks_first_stack(s, g, &stack);
 
-	if (leaks_group_may_be_encoded(g))
-		fprintf(f,
-			"\n%s of %s: %" PRIu64 " of %" PRIu64
-			" blocks of this size are reached: its pointers may be encoded (--mask-tags, --unaligned)\n",
-			shape, UI_SIZE(ui, g->sum.head_bytes), g->sum.reached_same_size,
-			g->sum.same_size);
+	leaks_heads_name(s, ui, &g->sum, name, sizeof name);
+	leaks_print_doubt(f, s, g, name);
 	if (!part)
 		return;
-	fprintf(f, "\n%s of %s: %" PRIu64 " of %" PRIu64 " heads were allocated by\n", shape,
-		UI_SIZE(ui, g->sum.head_bytes), part->heads, g->sum.heads);
+	fprintf(f, "\n%s of %s: %" PRIu64 " of %" PRIu64 " heads were allocated by\n",
+		census_shape_name(g->sum.shape), name, part->heads, g->sum.heads);
 	frames_print_top(
 		s->stacks.p, stack, &s->stacks.marks, ui->verbose ? SIZE_MAX : TOP_FRAMES, f);
 }
@@ -163,6 +214,7 @@ leaks_print_groups(struct ui_output *out, const struct ui_options *ui, const str
 	static const char *const column[] = { "BYTES", "BLOCKS", "HEADS", "HEAD SIZE" };
 	auto_table struct ui_table *t = ui_table_new(out);
 	const size_t nr = s->groups.nr, shown = limit && limit < nr ? limit : nr;
+	const bool has_types = leaks_has_types(s, shown);
 
 	if (!t)
 		return err_set(e, ENOMEM, "cannot make a table");
@@ -170,10 +222,11 @@ leaks_print_groups(struct ui_output *out, const struct ui_options *ui, const str
 		if (ui_table_column(t, column[i], true, e) < 0)
 			return -1;
 	if (ui_table_column(t, "SHAPE", false, e) < 0 ||
-		ui_table_column(t, "EXAMPLE", false, e) < 0)
+		ui_table_column(t, "EXAMPLE", false, e) < 0 ||
+		(has_types && ui_table_column(t, "TYPE", false, e) < 0))
 		return -1;
 	for (size_t i = 0; i < shown; i++)
-		if (leaks_print_row(t, ui, &s->groups.v[i].sum, e) < 0)
+		if (leaks_print_row(t, ui, s, &s->groups.v[i].sum, has_types, e) < 0)
 			return -1;
 	fputc('\n', out->f);
 	if (ui_table_print(t, e) < 0)
@@ -215,22 +268,48 @@ leaks_stacks_json(const struct leaks_answer *s, const struct leaks_group *g)
 	return list;
 }
 
+/* Return N, which has no meaning if the heads of G have several sizes. */
+static json_t *
+leaks_size_json(const struct census_group *g, uint64_t n)
+{
+	return g->head_bytes ? ui_json_number(n) : json_null();
+}
+
+/* Set the members of O that are about the type of the heads of GROUP. */
+static void
+leaks_set_type(json_t *o, const struct leaks_answer *s, const struct leaks_group *group)
+{
+	const struct census_type *type = leaks_type(s, &group->sum);
+	const struct census_type_blocks *blocks = leaks_group_type(group, &s->leaks);
+
+	json_object_set_new(o, "head_type", type ? type_name_to_json(type) : json_null());
+	json_object_set_new(o, "same_type", blocks ? ui_json_number(blocks->all) : json_null());
+	json_object_set_new(o, "reachable_of_same_type",
+		blocks ? ui_json_number(blocks->reached) : json_null());
+	json_object_set_new(
+		o, "linked_of_same_type", blocks ? ui_json_number(blocks->linked) : json_null());
+	json_object_set_new(
+		o, "may_be_encoded", json_boolean(leaks_group_may_be_encoded(group, &s->leaks)));
+}
+
 static json_t *
 leaks_group_json(const struct leaks_answer *s, const struct leaks_group *group)
 {
 	const struct census_group *g = &group->sum;
-	json_t *examples = json_array();
+	json_t *o, *examples = json_array();
 
 	for (int i = 0; i < CENSUS_NR_EXAMPLES && g->example[i].v; i++)
 		json_array_append_new(examples, ui_json_address(g->example[i]));
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "shape",
-		census_shape_name(g->shape), "head_bytes", ui_json_number(g->head_bytes), "heads",
-		ui_json_number(g->heads), "blocks", ui_json_number(g->all.blocks), "bytes",
+	o = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "shape",
+		census_shape_name(g->shape), "head_bytes", leaks_size_json(g, g->head_bytes),
+		"heads", ui_json_number(g->heads), "blocks", ui_json_number(g->all.blocks), "bytes",
 		ui_json_number(g->all.bytes), "largest_blocks", ui_json_number(g->largest_blocks),
 		"largest_bytes", ui_json_number(g->largest_bytes), "same_size",
-		ui_json_number(g->same_size), "reachable_of_same_size",
-		ui_json_number(g->reached_same_size), "examples", examples, "stacks",
+		leaks_size_json(g, g->same_size), "reachable_of_same_size",
+		leaks_size_json(g, g->reached_same_size), "examples", examples, "stacks",
 		leaks_stacks_json(s, group));
+	leaks_set_type(o, s, group);
+	return o;
 }
 
 static json_t *

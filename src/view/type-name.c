@@ -10,6 +10,14 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "profile/demangle.h"
+#include "ui/json.h"
+
+/* Return whether the name of TYPE is mangled. */
+static bool
+is_mangled(const struct census_type *type)
+{
+	return type->evidence == CENSUS_RTTI || type->evidence == CENSUS_VTABLE;
+}
 
 char *
 type_name_of(const struct census_type *type)
@@ -17,7 +25,7 @@ type_name_of(const struct census_type *type)
 	static const char kind[] = "typeinfo for ";
 	char *mangled, *name;
 
-	if (type->evidence != CENSUS_RTTI && type->evidence != CENSUS_VTABLE)
+	if (!is_mangled(type))
 		return strdup(type->name);
 	/* A class has no symbol, but its type_info has one. */
 	if (asprintf(&mangled, "_ZTI%s", type->name) < 0)
@@ -27,6 +35,17 @@ type_name_of(const struct census_type *type)
 	if (name && strncmp(name, kind, sizeof kind - 1) == 0)
 		memmove(name, name + sizeof kind - 1, strlen(name + sizeof kind - 1) + 1);
 	return name ? name : strdup(type->name);
+}
+
+json_t *
+type_name_to_json(const struct census_type *type)
+{
+	auto_free char *name = type_name_of(type);
+
+	return json_pack("{s:o, s:o, s:s, s:o}", "name", ui_json_string(name ? name : type->name),
+		"symbol", is_mangled(type) ? ui_json_string(type->name) : json_null(), "evidence",
+		census_evidence_name(type->evidence), "module",
+		type->path ? ui_json_string(type->path) : json_null());
 }
 
 const char *

@@ -2,6 +2,7 @@
 #ifndef MEMDIAG_VIEW_TYPE_NAME_H
 #define MEMDIAG_VIEW_TYPE_NAME_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "census/owners.h"
@@ -12,6 +13,9 @@
 
 /* Return the name of TYPE as in the source, which the caller frees; NULL without memory. */
 char *type_name_of(const struct census_type *type);
+
+/* Return the members that identify TYPE as JSON: name, symbol, evidence and module. */
+json_t *type_name_to_json(const struct census_type *type);
 
 /* Return the last part of PATH; "" for NULL. */
 const char *type_name_module(const char *path);

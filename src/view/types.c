@@ -12,6 +12,8 @@
 #include "ui/table.h"
 #include "ui/units.h"
 #include "view/census.h"
+#include "view/diff.h"
+#include "view/type-groups.h"
 #include "view/type-name.h"
 
 /* ---- text ---- */
@@ -26,19 +28,19 @@ types_print_share(const struct ui_output *out, const struct ui_options *ui, cons
 
 static void
 types_print_head(const struct ui_output *out, const struct ui_options *ui,
-	const struct census_answer *s, const struct census_type_sums *sums)
+	const struct census_answer *s, const struct census_known *k)
 {
 	const uint64_t all = s->census.in_use.bytes;
 
 	view_census_head(out, ui, s);
 	fprintf(out->f, ", unknown %.1f%%\n",
-		all ? 100.0 * (double)sums->unknown.bytes / (double)all : 0);
-	types_print_share(out, ui, "proven", &sums->proven, all,
-		"blocks that have the address of their type");
-	types_print_share(out, ui, "inferred", &sums->inferred, all, "blocks that these lead to");
+		all ? 100.0 * (double)k->unknown.bytes / (double)all : 0);
 	types_print_share(
-		out, ui, "global", &sums->global, all, "others that global variables lead to");
-	types_print_share(out, ui, "unknown", &sums->unknown, all, "all other blocks");
+		out, ui, "proven", &k->proven, all, "blocks that have the address of their type");
+	types_print_share(out, ui, "inferred", &k->inferred, all, "blocks that these lead to");
+	types_print_share(
+		out, ui, "global", &k->global, all, "others that global variables lead to");
+	types_print_share(out, ui, "unknown", &k->unknown, all, "all other blocks");
 }
 
 /* ---- objects in pools ---- */
@@ -177,13 +179,24 @@ types_print_table(struct ui_output *out, const struct ui_options *ui, const stru
 }
 
 int
-types_show_text(struct ui_output *out, const struct ui_options *ui, const struct census_answer *s,
-	const struct census_type_sums *sums, size_t limit, struct err *e)
+types_show_text(struct ui_output *out, const struct ui_options *ui, const struct types_report *r,
+	struct err *e)
 {
-	types_print_head(out, ui, s, sums);
-	return types_print_table(out, ui, s, sums, limit, e) < 0
+	types_print_head(out, ui, r->of, &r->sums->known);
+	if (r->groups->by != CENSUS_BY_TYPE)
+		return type_groups_show_text(out, ui, r->groups, r->sums, r->limit, e);
+	return types_print_table(out, ui, r->of, r->sums, r->limit, e) < 0
 		? -1
-		: types_print_pooled(out, ui, s, sums, limit, e);
+		: types_print_pooled(out, ui, r->of, r->sums, r->limit, e);
+}
+
+int
+types_show_changes(struct ui_output *out, const struct ui_options *ui, const struct types_report *r,
+	const struct saved_pair *p, struct err *e)
+{
+	types_print_head(out, ui, r->of, &r->sums->known);
+	fputc('\n', out->f);
+	return diff_show_changes(out, ui, p, r->limit, e);
 }
 
 /* ---- JSON ---- */
@@ -201,40 +214,42 @@ types_pools_json(const struct census *c)
 static json_t *
 types_row_json(const struct census_type *type, const struct census_type_row *row)
 {
-	auto_free char *name = type_name_of(type);
-	json_t *examples = json_array();
+	json_t *o = type_name_to_json(type), *examples = json_array();
 
 	for (int i = 0; i < CENSUS_TYPE_EXAMPLES && row->example[i].v; i++)
 		json_array_append_new(examples, ui_json_address(row->example[i]));
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-		ui_json_string(name ? name : type->name), "evidence",
-		census_evidence_name(type->evidence), "module",
-		type->path ? ui_json_string(type->path) : json_null(), "blocks",
-		ui_json_number(row->own.blocks), "bytes", ui_json_number(row->own.bytes), "below",
-		view_census_sum(&row->below), "pooled", view_census_sum(&row->pooled),
-		"inner_blocks", ui_json_number(row->inner_blocks), "largest_bytes",
-		ui_json_number(row->largest_bytes), "examples", examples);
+	json_object_set_new(o, "blocks", ui_json_number(row->own.blocks));
+	json_object_set_new(o, "bytes", ui_json_number(row->own.bytes));
+	json_object_set_new(o, "below", view_census_sum(&row->below));
+	json_object_set_new(o, "pooled", view_census_sum(&row->pooled));
+	json_object_set_new(o, "inner_blocks", ui_json_number(row->inner_blocks));
+	json_object_set_new(o, "largest_bytes", ui_json_number(row->largest_bytes));
+	json_object_set_new(o, "examples", examples);
+	return o;
 }
 
 json_t *
-types_to_json(const struct census_answer *s, const struct census_type_sums *sums, struct err *e)
+types_to_json(const struct types_report *r, struct err *e)
 {
-	json_t *data, *document = view_census_document("types", s, &data, e);
-	json_t *types = json_array();
+	json_t *data, *groups = NULL, *types = json_array();
+	json_auto_t *document = view_census_document("types", r->of, &data, e);
 
-	if (!document) {
+	if (document && r->groups->by != CENSUS_BY_TYPE)
+		groups = type_groups_to_json(r->groups, r->sums, e);
+	if (!document || (r->groups->by != CENSUS_BY_TYPE && !groups)) {
 		json_decref(types);
 		return NULL;
 	}
-	for (size_t i = 0; i < sums->row.nr; i++)
+	for (size_t i = 0; i < r->sums->row.nr; i++)
 		json_array_append_new(types,
-			types_row_json(&s->types.type.v[sums->row.v[i].type], &sums->row.v[i]));
-	json_object_set_new(data, "proven", view_census_sum(&sums->proven));
-	json_object_set_new(data, "inferred", view_census_sum(&sums->inferred));
-	json_object_set_new(data, "global", view_census_sum(&sums->global));
-	json_object_set_new(data, "unknown", view_census_sum(&sums->unknown));
-	json_object_set_new(data, "pools", types_pools_json(&s->census));
+			types_row_json(
+				&r->of->types.type.v[r->sums->row.v[i].type], &r->sums->row.v[i]));
+	view_census_set_known(data, &r->sums->known);
+	json_object_set_new(data, "pools", types_pools_json(&r->of->census));
+	json_object_set_new(data, "by", json_string(census_by_names[r->groups->by]));
+	if (groups)
+		json_object_set_new(data, "groups", groups);
 	json_object_set_new(data, "types", types);
-	warnings_to_json(&s->warnings, document);
-	return document;
+	warnings_to_json(&r->of->warnings, document);
+	return json_incref(document);
 }

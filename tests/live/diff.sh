@@ -109,6 +109,83 @@ check 'two documents with equal PIDs are diffed as JSON' exits 0 memdiag diff "$
 check 'their processes differ by start time' json_is '.data.same_process == false'
 check 'diff of outputs of two commands: status 1' exits_saying 1 "maps.1.json is of 'memdiag maps', .*info.1.json of 'memdiag info'" memdiag diff \
 	"$dir/maps.1.json" "$dir/info.1.json"
+
+# ---- types and retained ----
+
+types()	# types ROWS [UNKNOWN]: of 1000 bytes in use
+{
+	document types "{\"in_use\": {\"bytes\": 1000, \"blocks\": 9}, \"proven\": {\"bytes\": $((1000 - ${2:-0})), \"blocks\": 8},
+		\"inferred\": {\"bytes\": 0, \"blocks\": 0}, \"global\": {\"bytes\": 0, \"blocks\": 0},
+		\"unknown\": {\"bytes\": ${2:-0}, \"blocks\": 1}, \"types\": [$1]}"
+}
+row()	# row NAME SYMBOL EVIDENCE MODULE BYTES
+{
+	echo "{\"name\": \"$1\", \"symbol\": $2, \"evidence\": \"$3\", \"module\": $4, \"bytes\": $5, \"blocks\": 2,
+		\"examples\": [\"0x$5\"], \"below\": {\"bytes\": 0, \"blocks\": 0}, \"pooled\": {\"bytes\": 0, \"blocks\": 0}}"
+}
+types "$(row A '"1A"' rtti '"/lib/a"' 100), $(row A '"1A"' rtti '"/lib/b"' 50), $(row A '"1A"' vtable '"/lib/a"' 30), $(row X null python null 70)" \
+	100 >"$dir/types.1.json"
+types "$(row A '"1A"' rtti '"/lib/b"' 51), $(row A '"1A"' vtable '"/lib/a"' 30), $(row B '"1A"' rtti '"/lib/a"' 103), $(row X null python null 60),
+	$(row X null python null 15)" 250 >"$dir/types.2.json"
+check 'diff of two outputs of types as JSON' exits 0 memdiag diff "$dir/types.1.json" "$dir/types.2.json" --json
+check 'a type is known by how it is known, symbol and module; rows that are the same one are added up' json_is '[.data.changes.types[] |
+	[.name, .evidence, .module, .was.bytes, .is.bytes, .bytes, .blocks, .state]] == [
+	["X", "python", null, 70, 75, 5, 2, "changed"], ["B", "rtti", "/lib/a", 100, 103, 3, 0, "changed"],
+	["A", "rtti", "/lib/b", 50, 51, 1, 0, "changed"], ["A", "vtable", "/lib/a", 30, 30, 0, 0, "same"]]'
+check 'shares of both' json_is '[.data.changes.shares[] | [.name, .bytes]] == [["unknown", 150], ["global", 0], ["in_use", 0],
+	["inferred", 0], ["proven", -150]]'
+check 'diff of two outputs of types as text' exits 0 memdiag diff "$dir/types.1.json" "$dir/types.2.json"
+check 'says what is unknown' grep -q '^Unknown: 10.0% of the bytes in use before, 25.0% now$' "$dir/out"
+check 'bytes and blocks before, now, and the change' grep -q '^ *70 B  *75 B  *+5 B  *2  *4  *+2  X (python)$' "$dir/out"
+check 'diff of types with itself' exits 0 memdiag diff "$dir/types.1.json" "$dir/types.1.json"
+check 'nothing changed' grep -q '^Nothing changed.$' "$dir/out"
+for bad in 'del(.data.types[0].name)@a row of its types has no name' 'del(.data.types[0].symbol)@no symbol.*older memdiag' \
+	'.data.types[0].bytes = "7"@a row of its types has no bytes' 'del(.data.types[0].blocks)@a row of its types has no blocks' \
+	'.data.types[0].bytes = -7@a row of its types has no bytes' '.data.types[0].bytes = 1.5@a row of its types has no bytes' \
+	'.data.types[0].below = 7@a row of its below has no below.bytes' '.data.types[0] = 7@a row of its types has no name' \
+	'.data.types = 7@it has no types' '.data.unknown.bytes = null@a row of its shares has no bytes' \
+	'.schema = "memdiag.types/2"@has the format .memdiag.types/2., which this memdiag cannot compare' \
+	'.schema = "memdiag.leaks/1"@only two of the same kind'; do
+	jq "${bad%%@*}" "$dir/types.1.json" >"$dir/bad.json"
+	check "diff with types after ${bad%%@*}: status 1" exits_saying 1 "${bad#*@}" memdiag diff "$dir/types.2.json" "$dir/bad.json"
+done
+jq 'del(.data.unknown)' "$dir/types.1.json" >"$dir/bad.json"
+check 'diff with types that lack a share: partial' exits_saying 2 'bad.json has no shares: that is not compared' memdiag diff \
+	"$dir/types.2.json" "$dir/bad.json"
+jq '.data.types[0] |= (.name = "a\u001b[31mb" | .bytes = 77777 | .module = "/\u001b]0;x")' "$dir/types.1.json" |
+	jq '.data.types += [.data.types[0]]' | sed 's/77777/4000000000000000000/' >"$dir/esc.json"
+check 'diff with names and numbers that are not sane' exits 0 memdiag diff "$dir/types.2.json" "$dir/esc.json"
+check 'they are escaped in the table' sh -c "! grep -q '$(printf '\033')' '$dir/out' && grep -q 'a.033' '$dir/out'"
+check 'diff with them as JSON' exits 0 memdiag diff "$dir/types.2.json" "$dir/esc.json" --json
+
+retained()	# retained ROOTS
+{
+	document retained "{\"in_use\": {\"bytes\": 1000, \"blocks\": 9}, \"shared\": {\"bytes\": 5, \"blocks\": 1},
+		\"unreachable\": {\"bytes\": 0, \"blocks\": 0}, \"roots\": [$1],
+		\"types\": [{\"name\": \"A\", \"evidence\": \"rtti\", \"blocks\": 1, \"retained\": {\"bytes\": 7, \"blocks\": 1}}]}"
+}
+root()	# root KIND SYMBOL MODULE ADDRESS TID TYPE BYTES
+{
+	echo "{\"kind\": \"$1\", \"symbol\": $2, \"module\": $3, \"address\": \"$4\", \"tid\": $5, \"type\": $6,
+		\"retained\": {\"bytes\": $7, \"blocks\": 1}}"
+}
+retained "$(root global '"cache"' '"/bin/s"' 0x10 null null 100), $(root stack null null 0x20 7 null 10), $(root mapping null null 0x30 null null 5),
+	$(root mapping null null 0x40 null null 6), $(root object null null 0x50 null '"dict"' 9)" >"$dir/retained.1.json"
+retained "$(root global '"cache"' '"/bin/s"' 0x11 null null 150), $(root stack null null 0x21 8 null 10), $(root mapping null null 0x31 null null 12),
+	$(root object null null 0x51 null '"dict"' 9)" >"$dir/retained.2.json"
+check 'diff of two outputs of retained as JSON' exits 0 memdiag diff "$dir/retained.1.json" "$dir/retained.2.json" --json
+check 'a root is known by its kind and name, not by its address' json_is '[.data.changes.roots[] | [.name, .was.bytes, .is.bytes, .state]] == [
+	["global cache (/bin/s)", 100, 150, "changed"], ["stack of thread 8", 0, 10, "new"], ["mappings", 11, 12, "changed"],
+	["objects of Python: dict", 9, 9, "same"], ["stack of thread 7", 10, 0, "gone"]]'
+check 'types and shares of retained' json_is '.data.changes | (.types[0].state == "same") and (.shares | length == 3)'
+check 'diff of two outputs of retained as text' exits 0 memdiag diff "$dir/retained.1.json" "$dir/retained.2.json"
+check 'a root in a line' grep -q '^ *100 B  *150 B  *+50 B  *1  *1  *+0  global cache (/bin/s)$' "$dir/out"
+check 'the roots that are new and gone' grep -q '^New: 1, with 10 B; gone: 1, with 10 B$' "$dir/out"
+jq 'del(.data.roots[0].kind)' "$dir/retained.1.json" >"$dir/bad.json"
+check 'diff with a root without a kind: status 1' exits_saying 1 'a row of its roots has no name' memdiag diff "$dir/bad.json" "$dir/retained.2.json"
+document retained '{"path": {"root": null, "hops": [], "referrers": 0}}' >"$dir/holds.json"
+check 'diff with an output of retained --holds: status 1' exits_saying 1 'nothing that can be compared' memdiag diff "$dir/holds.json" \
+	"$dir/retained.2.json"
 document trim '{}' >"$dir/trim.json"
 check 'diff of outputs of trim: status 1' exits_saying 1 "what 'memdiag trim' writes cannot be compared" memdiag diff \
 	"$dir/trim.json" "$dir/trim.json"

@@ -199,6 +199,26 @@ start_tracee holders
 for command in leaks types retained; do
 	check "$command as JSON" prints '0 1' memdiag $command "$tracee_pid" --json --max-stop 300s
 done
+for command in types retained; do
+	check "$command is saved" exits 0 memdiag $command "$tracee_pid" --json --max-stop 300s -f -o "$dir/$command.json"
+	check "diff of $command as JSON" prints 0 memdiag diff "$dir/$command.json" "$dir/$command.json" --json
+done
+check 'types --diff as JSON' prints 0 memdiag types "$tracee_pid" --json --max-stop 300s --diff "$dir/types.json"
+for by in module arena size; do
+	check "types --by=$by as JSON" prints 0 memdiag types "$tracee_pid" --by=$by --json --max-stop 300s
+done
+if command -v g++ >/dev/null; then
+	holders_pid=$tracee_pid
+	check 'the program with classes' g++ -std=c++17 -I"$top_srcdir/tests/tracees" -o "$dir/classes" \
+		"$top_srcdir/tests/tracees/classes.cc"
+	start_command "$dir/classes"
+	check 'objects are lost' obeys 'lose 20'
+	check 'leaks of objects as JSON' prints 1 memdiag leaks "$tracee_pid" --json --max-stop 300s
+	check 'the program with classes lives on' end_tracee
+	tracee_pid=$holders_pid
+else
+	left_out 'leaks of objects' 'g++ is not installed'
+fi
 check 'retained --holds as JSON' prints 0 memdiag retained "$tracee_pid" --json --max-stop 300s \
 	--holds "$(sed -n 's/^held static //p' "$dir/$tracee_pid.out")"
 if command -v gcore >/dev/null; then

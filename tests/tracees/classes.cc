@@ -3,6 +3,10 @@
  * each class whose vtable is in that many blocks, "below NUMBER NAME" for blocks without a type
  * that only objects of that class lead to, and "static NUMBER NAME" for a named object.  All other
  * blocks have random bytes.
+ *
+ * "lose N" makes N squares, and N circles with bodies, and forgets them; "hide N" makes a list of N
+ * links of which only a number that is not an address is kept, and two links that are kept.
+ * "change" makes 100 circles with bodies and 37 triangles, and deletes the 200 boxes of int.
  */
 #include "tracee.h"
 
@@ -42,9 +46,15 @@ template <typename T> struct box : shape {
 	double area() const override { return 2; }
 };
 
-/* Never made. */
+/* Only made by "change". */
 struct triangle : shape {
 	double area() const override { return 3; }
+};
+
+/* An element of a list. */
+struct link : shape {
+	link *next = nullptr;
+	double area() const override { return 4; }
 };
 
 } // namespace shapes
@@ -153,11 +163,56 @@ make_stale(int nr)
 		freed.emplace_back(new shapes::triangle);
 }
 
+static void
+change()
+{
+	for (int i = 0; i < 100; i++) {
+		all.emplace_back(new shapes::circle);
+		all.back()->body = random_block(64);
+	}
+	for (int i = 0; i < 37; i++)
+		all.emplace_back(new shapes::triangle);
+	for (auto &shape : all)
+		if (dynamic_cast<shapes::box<int> *>(shape.get()))
+			shape.reset();
+}
+
+static __attribute__((noinline)) void
+lose(int nr)
+{
+	for (int i = 0; i < nr; i++) {
+		shapes::shape *volatile circle = new shapes::circle;
+
+		circle->body = random_block(64);
+		new shapes::square;
+	}
+}
+
+static volatile uintptr_t hidden;
+
+static __attribute__((noinline)) void
+hide(int nr)
+{
+	shapes::link *first = nullptr;
+
+	for (int i = 0; i < nr; i++) {
+		shapes::link *more = new shapes::link;
+
+		more->next = first;
+		first = more;
+	}
+	hidden = ~reinterpret_cast<uintptr_t>(first);
+	for (int i = 0; i < 2; i++)
+		all.emplace_back(new shapes::link);
+}
+
 int
 main()
 {
+	char line[32];
+
 	/* Vectors that grow would leave addresses in blocks that are used again. */
-	all.reserve(2200);
+	all.reserve(2400);
 	shared.reserve(50);
 	others.reserve(6000);
 	make_stale(500);
@@ -175,5 +230,15 @@ main()
 	if (pipe_operations.flags != 2)
 		return 1;
 	tracee_ready();
-	return tracee_park();
+	while (tracee_command(line, sizeof line)) {
+		if (strcmp(line, "change") == 0)
+			change();
+		else if (strncmp(line, "lose ", 5) == 0)
+			lose(atoi(line + 5));
+		else if (strncmp(line, "hide ", 5) == 0)
+			hide(atoi(line + 5));
+		tracee_scrub();
+		tracee_say("done");
+	}
+	return tracee_end();
 }

@@ -21,10 +21,13 @@
 #include "census/retained.h"
 #include "census/roots.h"
 #include "census/slots.h"
+#include "census/type-groups.h"
 #include "census/type-table.h"
+#include "census/types.h"
 #include "elf/regions.h"
 #include "glibc/arenas.h"
 #include "glibc/layout.h"
+#include "heap/heap.h"
 #include "heap/visit.h"
 #include "tap.h"
 
@@ -309,9 +312,32 @@ add_roots(struct census *c, const struct heap_look *look, void *arg, struct err 
 
 		if (granule)
 			c->roots.root.v[c->roots.root.nr++] =
-				(struct census_root){ (uint64_t)i, granule, 0 };
+				(struct census_root){ (uint64_t)i, granule, i % 2 };
 	}
 	return 0;
+}
+
+#define NR_TYPES 3
+static const char *const path_of_type[] = { "/lib/a", "/lib/b", NULL };
+
+/* The type of block I: two of three have the same name. */
+static uint32_t
+type_of_block(int i)
+{
+	return is_block(i) && i % 5 < NR_TYPES ? (uint32_t)(i % 5) + 1 : CENSUS_NO_TYPE;
+}
+
+/* Give blocks types, and roots kinds. */
+static void
+set_types(struct census *c)
+{
+	c->type_of.v = calloc((size_t)plan.nr, sizeof *c->type_of.v);
+	for (int i = 0; i < plan.nr; i++)
+		c->type_of.v[c->type_of.nr++] = type_of_block(i);
+	c->roots.range.v = calloc(2, sizeof *c->roots.range.v);
+	c->roots.range.v[0].kind = CENSUS_GLOBAL;
+	c->roots.range.v[1].kind = CENSUS_STACK;
+	c->roots.range.nr = 2;
 }
 
 static bool
@@ -341,6 +367,7 @@ take_census(struct census *c)
 		census_edges_resolve(&c->edges, &c->chunks, &c->slots, &e) < 0)
 		return false;
 	census_roots_resolve(&c->roots, &c->chunks, &c->slots);
+	set_types(c);
 	return census_mark(c, &e) == 0;
 }
 
@@ -415,6 +442,84 @@ same_reached(const struct census *c)
 	return true;
 }
 
+static struct census_type_table table;
+
+/* Make the table of the types: those of the names "pair" and "other", with files or without. */
+static bool
+make_types(void)
+{
+	static const char *const name[] = { "pair", "pair", "other" };
+	struct err e;
+
+	if (census_type_table_init(&table, &e) < 0)
+		return false;
+	for (uint32_t i = 0; i < NR_TYPES; i++) {
+		struct census_type type = {
+			.address = 4096 * (i + 1), .name = name[i], .path = path_of_type[i]
+		};
+
+		if (census_type_table_add(&table, &type, &e) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* The first type of the name of that of block I. */
+static uint32_t
+first_type(int i)
+{
+	return type_of_block(i) == 2 ? 1 : type_of_block(i);
+}
+
+/* Which lost blocks have the address of another lost one of their type, or the reverse. */
+static void
+find_linked(bool *is_linked)
+{
+	for (int from = 0; from < plan.nr; from++)
+		for (int k = 0; is_lost(from) && k < plan.chunk[from].nr_words; k++) {
+			int to = edge(from, k);
+
+			if (is_lost(to) && first_type(from) == first_type(to))
+				is_linked[from] = is_linked[to] = true;
+		}
+}
+
+/* Whether the blocks of each type were counted, and heads of types are in groups of these. */
+static bool
+same_leak_types(const struct census_leaks *l)
+{
+	struct census_type_blocks want[NR_TYPES + 1] = { 0 };
+	uint64_t heads[NR_TYPES + 1] = { 0 };
+	bool is_linked[CHUNKS_MAX] = { false };
+
+	find_linked(is_linked);
+	for (int i = 0; i < plan.nr; i++) {
+		struct census_type_blocks *type = &want[first_type(i)];
+
+		if (!type_of_block(i))
+			continue;
+		type->all++;
+		type->reached += plan.chunk[i].is_reached;
+		type->linked += is_linked[i];
+	}
+	for (size_t i = 0; i < l->group.nr; i++) {
+		const struct census_group *g = &l->group.v[i];
+
+		heads[g->type] += g->heads;
+		for (int k = 0; k < CENSUS_NR_EXAMPLES && g->example[k].v; k++)
+			if (first_type(owner_of(g->example[k].v)) != g->type)
+				return false;
+	}
+	for (int i = 0; i < plan.nr; i++) {
+		/* Any block of a ring may be its head. */
+		if (plan.chunk[i].can_reach[i] && is_lost(i))
+			return memcmp(want + 1, l->type + 1, 3 * sizeof *want) == 0;
+		heads[first_type(i)] -= is_head(i);
+	}
+	return !heads[0] && !heads[1] && !heads[2] && !heads[3] &&
+		memcmp(want + 1, l->type + 1, 3 * sizeof *want) == 0;
+}
+
 /* The number of heads and of their rings, and what hangs on them together. */
 static bool
 same_leaks(struct census *c)
@@ -423,7 +528,7 @@ same_leaks(struct census *c)
 	uint64_t heads = 0, rings = 0, singles = 0, blocks = 0;
 	struct err e;
 
-	if (census_leaks_find(&l, c, NULL, &e) < 0)
+	if (census_leaks_find(&l, c, &table, NULL, &e) < 0 || !same_leak_types(&l))
 		return false;
 	for (int i = 0; i < plan.nr; i++) {
 		bool leads = false;
@@ -575,15 +680,6 @@ same_paths(const struct census *c, const struct census_owners *owners)
 
 /* ---- types ---- */
 
-#define NR_TYPES 3
-
-/* The type of block I: two of three have the same name. */
-static uint32_t
-type_of_block(int i)
-{
-	return is_block(i) && i % 5 < NR_TYPES ? (uint32_t)(i % 5) + 1 : CENSUS_NO_TYPE;
-}
-
 static bool
 is_of_name(int i, bool is_pair)
 {
@@ -616,21 +712,9 @@ held_by_name(bool is_pair)
 static bool
 same_types(struct census *c, const struct census_dominators *d)
 {
-	static const char *const name[] = { "pair", "pair", "other" };
-	auto_census_type_table struct census_type_table table = { 0 };
 	auto_census_retained struct census_retained r = { 0 };
 	struct err e;
 
-	if (census_type_table_init(&table, &e) < 0)
-		return false;
-	for (uint32_t i = 0; i < NR_TYPES; i++) {
-		struct census_type type = { .address = 4096 * (i + 1), .name = name[i] };
-
-		census_type_table_add(&table, &type, &e);
-	}
-	c->type_of.v = calloc((size_t)plan.nr, sizeof *c->type_of.v);
-	for (int i = 0; i < plan.nr; i++)
-		c->type_of.v[c->type_of.nr++] = type_of_block(i);
 	if (census_retained_sum(&r, c, d, &table, &e) < 0)
 		return false;
 	for (int is_pair = 0; is_pair < 2; is_pair++) {
@@ -646,6 +730,182 @@ same_types(struct census *c, const struct census_dominators *d)
 		}
 	}
 	return true;
+}
+
+/* ---- sums of types ---- */
+
+/* What is right of a block: how it is known, and the types that may be its owner. */
+static struct {
+	enum { UNKNOWN, PROVEN, INFERRED, GLOBAL } known;
+	unsigned int owners; /* bit I: type I + 1 is one of the nearest */
+	int steps;	     /* from these, or from a global variable */
+} known[CHUNKS_MAX];
+
+/* Let the blocks of HOW spread for STEPS steps to blocks that are not known yet. */
+static void
+spread(int steps)
+{
+	for (int step = 1; step <= steps; step++)
+		for (int i = 0; i < plan.nr; i++)
+			for (int k = 0; known[i].known && known[i].steps == step - 1 &&
+				k < plan.chunk[i].nr_words;
+				k++) {
+				int to = edge(i, k);
+
+				if (to == NONE || (known[to].known && known[to].steps != step) ||
+					known[to].known == PROVEN ||
+					(known[i].known == GLOBAL && known[to].known == INFERRED))
+					continue;
+				known[to].known = known[i].known == GLOBAL ? GLOBAL : INFERRED;
+				known[to].steps = step;
+				known[to].owners |= known[i].owners;
+			}
+}
+
+static bool
+is_global_root(int i)
+{
+	return i % 2 == 0;
+}
+
+static void
+understand_types(void)
+{
+	memset(known, 0, sizeof known);
+	for (int i = 0; i < plan.nr; i++)
+		if (type_of_block(i)) {
+			known[i].known = PROVEN;
+			known[i].owners = 1U << (type_of_block(i) - 1);
+		}
+	spread(CENSUS_OWNER_STEPS);
+	for (int i = 0; i < plan.nr; i++)
+		known[i].steps = known[i].known ? -1 : 0;
+	for (int i = 0; i < plan.nr_roots; i++) {
+		int to = owner_of(plan.root[i]);
+
+		if (is_block(to) && is_global_root(i) && !known[to].known)
+			known[to].known = GLOBAL;
+	}
+	spread(CENSUS_OWNER_STEPS - 1);
+}
+
+static uint64_t
+usable_bytes(int i)
+{
+	const struct chunk *c = &plan.chunk[i];
+
+	return c->end - c->start - (c->end == plan.extent[c->extent].end ? 0 : plan.word_bytes);
+}
+
+/* Whether block I is in the group G; of those that are inferred, whether it may be. */
+static bool
+is_in_group(enum census_by by, const struct census_type_group *g, int i)
+{
+	const int arena = plan.extent[plan.chunk[i].extent].arena;
+
+	if (by == CENSUS_BY_SIZE)
+		return usable_bytes(i) >= g->from_bytes && usable_bytes(i) <= g->to_bytes;
+	if (by == CENSUS_BY_ARENA)
+		return g->arena ? arena % 2 == 0 && g->arena->nr == (unsigned int)arena
+				: arena % 2 == 1;
+	for (int type = 0; g->has_type && type < NR_TYPES; type++)
+		if (known[i].owners >> type & 1 && g->path == path_of_type[type])
+			return true;
+	return !g->has_type && !known[i].owners;
+}
+
+/* Whether the sum GOT is WANT; UNSURE is a part of WANT that may be in other groups. */
+static bool
+is_sum(const struct census_sum *got, const struct census_sum *want, const struct census_sum *unsure)
+{
+	return got->blocks <= want->blocks && got->blocks + unsure->blocks >= want->blocks &&
+		got->bytes <= want->bytes && got->bytes + unsure->bytes >= want->bytes;
+}
+
+static void
+add_block(struct census_sum *sum, int i)
+{
+	sum->blocks++;
+	sum->bytes += usable_bytes(i);
+}
+
+/* Whether group G of BY has the sums GOT. */
+static bool
+same_group(enum census_by by, const struct census_type_group *g, const struct census_known *got)
+{
+	struct census_sum want[4] = { 0 }, unsure[4] = { 0 };
+
+	for (int i = 0; i < plan.nr; i++) {
+		if (!is_block(i) || !is_in_group(by, g, i))
+			continue;
+		add_block(&want[known[i].known], i);
+		if (by == CENSUS_BY_MODULE && (known[i].owners & (known[i].owners - 1)))
+			add_block(&unsure[known[i].known], i);
+	}
+	return is_sum(&got->proven, &want[PROVEN], &unsure[PROVEN]) &&
+		is_sum(&got->inferred, &want[INFERRED], &unsure[INFERRED]) &&
+		is_sum(&got->global, &want[GLOBAL], &unsure[GLOBAL]) &&
+		is_sum(&got->unknown, &want[UNKNOWN], &unsure[UNKNOWN]);
+}
+
+/* Whether the groups of BY have the right sums, which together are those of all types. */
+static bool
+same_groups(struct census *c, const struct heap *heap, enum census_by by)
+{
+	auto_census_type_groups struct census_type_groups g = { 0 };
+	auto_census_type_sums struct census_type_sums sums = { 0 };
+	struct census_known all = { 0 };
+	struct census_grouping rule;
+	struct err e;
+
+	if (census_type_groups_make(&g, by, c, &table, heap, &e) < 0)
+		return false;
+	rule = census_type_groups_rule(&g);
+	if (census_types_sum(&sums, c, &table, &rule, &e) < 0)
+		return false;
+	for (size_t i = 0; i < g.group.nr; i++) {
+		struct census_sum *to[] = { &all.proven, &all.inferred, &all.global, &all.unknown };
+		const struct census_known *k = &sums.group[i];
+		const struct census_sum from[] = { k->proven, k->inferred, k->global, k->unknown };
+
+		for (int n = 0; n < 4; n++) {
+			to[n]->blocks += from[n].blocks;
+			to[n]->bytes += from[n].bytes;
+		}
+		if (!same_group(by, &g.group.v[i], k)) {
+			printf("# group %zu by %s differs\n", i, census_by_names[by]);
+			return false;
+		}
+	}
+	return memcmp(&all, &sums.known, sizeof all) == 0;
+}
+
+/* Whether blocks are in the right groups, if arenas with even numbers are arenas of malloc. */
+static bool
+same_sums(struct census *c)
+{
+	struct heap_segment segment[EXTENTS_MAX];
+	struct heap_arena arena[EXTENTS_MAX];
+	struct heap heap = { .arena.v = arena };
+
+	for (int x = 0; x < plan.nr_extents; x++) {
+		struct heap_arena *last = heap.arena.nr ? &arena[heap.arena.nr - 1] : NULL;
+
+		segment[x] = (struct heap_segment){ .start = { plan.extent[x].start },
+			.end = { plan.extent[x].end } };
+		if (plan.extent[x].arena % 2)
+			continue;
+		if (last && last->nr == (unsigned int)plan.extent[x].arena) {
+			last->segment.nr++;
+			continue;
+		}
+		arena[heap.arena.nr++] =
+			(struct heap_arena){ .nr = (unsigned int)plan.extent[x].arena,
+				.segment = { &segment[x], 1, 1 } };
+	}
+	understand_types();
+	return same_groups(c, &heap, CENSUS_BY_MODULE) && same_groups(c, &heap, CENSUS_BY_ARENA) &&
+		same_groups(c, &heap, CENSUS_BY_SIZE);
 }
 
 static bool
@@ -774,6 +1034,8 @@ test_seed(uint64_t nr)
 		wrong = "what is reached";
 	else if (!same_leaks(&c))
 		wrong = "the heads of what is lost";
+	else if (!same_sums(&c))
+		wrong = "the sums by module, arena or size";
 	else if (nr % 4 == 0 && !same_dominators(&c))
 		wrong = "the dominators";
 	else if (!same_looks(&c))
@@ -788,8 +1050,11 @@ main(void)
 {
 	int nr = tap_share(NR_SEEDS), nr_same = 0;
 
+	if (!ok(make_types(), "a table of types"))
+		return tap_end();
 	for (int i = 1; i <= nr; i++)
 		nr_same += test_seed((uint64_t)i);
 	ok(nr_same == nr, "%d random heaps of %d are as the oracle has them", nr_same, nr);
+	census_type_table_release(&table);
 	return tap_end();
 }

@@ -147,7 +147,8 @@ check_leaks(struct census *c, const struct ways *w, const struct census_options 
 	uint64_t expected = 0, rings = 0;
 	struct err e;
 
-	if (!ok(census_leaks_find(&l, c, NULL, &e) == 0, "the unreachable blocks are grouped"))
+	if (!ok(census_leaks_find(&l, c, NULL, NULL, &e) == 0,
+		    "the unreachable blocks are grouped"))
 		return;
 	for (size_t i = 0; i < l.group.nr; i++) {
 		sum.blocks += l.group.v[i].all.blocks;

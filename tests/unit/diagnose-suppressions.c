@@ -56,19 +56,23 @@ test_valid(void)
 	struct suppressions s = { .all = { 0 } };
 	struct err e;
 
-	if (ok(parse(&s, "# known\n\nsize:56\r\n  shape:ring \nleak:^lose_*$\ntype:a b\nsize:4K",
+	if (ok(parse(&s,
+		       "# known\n\nsize:56\r\n  shape:ring \nleak:^lose_*$\ntype:a b\nsize:4K\nmodule:x",
 		       &e) == 0 &&
-			    s.rule.nr == 5,
+			    s.rule.nr == 6,
 		    "a file with comments, blanks and no last newline")) {
 		ok(s.rule.v[0].kind == SUPPRESSION_SIZE && s.rule.v[0].bytes == 56 &&
 				s.rule.v[0].line == 3,
 			"a size");
 		ok(s.rule.v[1].kind == SUPPRESSION_SHAPE && s.rule.v[1].shape == CENSUS_RING,
 			"a shape, with blanks around it");
-		ok(s.rule.v[2].kind == SUPPRESSION_NAME &&
+		ok(s.rule.v[2].kind == SUPPRESSION_LEAK &&
 				strcmp(s.rule.v[2].name, "^lose_*$") == 0,
 			"a name");
-		ok(strcmp(s.rule.v[3].name, "a b") == 0, "a name with a blank");
+		ok(s.rule.v[3].kind == SUPPRESSION_TYPE && strcmp(s.rule.v[3].name, "a b") == 0,
+			"a type with a blank");
+		ok(s.rule.v[5].kind == SUPPRESSION_MODULE && strcmp(s.rule.v[5].name, "x") == 0,
+			"a module");
 		ok(s.rule.v[4].bytes == 4096 && s.rule.v[4].line == 7, "a size in KiB");
 	}
 	suppressions_release(&s);
@@ -80,7 +84,8 @@ static void
 test_wrong(void)
 {
 	static const char *const line[] = { "size:", "size:many", "size", "shape:square",
-		"leak:", "race:foo", "size 56", ":", "leak" };
+		"leak:", "type:", "module:", "module", "modul:x", "race:foo", "size 56", ":",
+		"leak" };
 
 	for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
 		struct suppressions s = { .all = { 0 } };

@@ -1,0 +1,181 @@
+#include <config.h>
+
+#include "view/type-groups.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "heap/heap.h"
+#include "ui/table.h"
+#include "ui/units.h"
+#include "view/census.h"
+#include "view/type-name.h"
+
+/* A group and its blocks. */
+struct type_groups_row {
+	const struct census_type_group *group;
+	const struct census_known *known;
+	struct census_sum all;
+};
+
+/* ---- order ---- */
+
+static int
+type_groups_by_bytes(const void *a, const void *b)
+{
+	const struct type_groups_row *x = a, *y = b;
+
+	if (x->all.bytes != y->all.bytes)
+		return x->all.bytes > y->all.bytes ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+/* Return the groups of G that have blocks, in order; the caller frees them.  NULL with E. */
+static struct type_groups_row *
+type_groups_rows(const struct census_type_groups *g, const struct census_type_sums *sums,
+	size_t *ret_nr, struct err *e)
+{
+	struct type_groups_row *row = calloc(g->group.nr + 1, sizeof *row);
+	size_t nr = 0;
+
+	if (!row) {
+		err_set(e, ENOMEM, "cannot list the groups of blocks");
+		return NULL;
+	}
+	for (size_t i = 0; i < g->group.nr; i++) {
+		const struct census_sum all = census_known_sum(&sums->group[i]);
+
+		if (all.blocks)
+			row[nr++] =
+				(struct type_groups_row){ &g->group.v[i], &sums->group[i], all };
+	}
+	qsort(row, nr, sizeof *row, type_groups_by_bytes);
+	*ret_nr = nr;
+	return row;
+}
+
+/* ---- text ---- */
+
+/* Write the name of GROUP of G, made printable, to BUF; return BUF. */
+static const char *
+type_groups_name(const struct census_type_groups *g, const struct census_type_group *group,
+	const struct ui_options *ui, char *buf, size_t size)
+{
+	if (g->by == CENSUS_BY_MODULE)
+		return text_printable(group->path ? type_name_module(group->path)
+				: group->has_type ? "types in blocks"
+						  : "no type",
+			buf, size);
+	if (g->by == CENSUS_BY_SIZE && group->to_bytes != UINT64_MAX)
+		snprintf(buf, size, "%s to %s", UI_SIZE(ui, group->from_bytes),
+			UI_SIZE(ui, group->to_bytes));
+	else if (g->by == CENSUS_BY_SIZE)
+		snprintf(buf, size, "%s and more", UI_SIZE(ui, group->from_bytes));
+	else if (!group->arena)
+		snprintf(buf, size, "separate mappings");
+	else if (group->arena->is_main)
+		snprintf(buf, size, "main arena");
+	else
+		snprintf(
+			buf, size, "arena %u at " PRIraddr, group->arena->nr, group->arena->addr.v);
+	return buf;
+}
+
+static int
+type_groups_columns(struct ui_table *t, enum census_by by, struct err *e)
+{
+	static const char *const right[] = { "BYTES", "BLOCKS", "PROVEN", "INFERRED", "GLOBAL",
+		"UNKNOWN" };
+	static const char *const name[] = {
+		[CENSUS_BY_MODULE] = "MODULE",
+		[CENSUS_BY_ARENA] = "ARENA",
+		[CENSUS_BY_SIZE] = "SIZE",
+	};
+
+	for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+		if (ui_table_column(t, right[i], true, e) < 0)
+			return -1;
+	return ui_table_column(t, name[by], false, e);
+}
+
+int
+type_groups_show_text(struct ui_output *out, const struct ui_options *ui,
+	const struct census_type_groups *g, const struct census_type_sums *sums, size_t limit,
+	struct err *e)
+{
+	auto_table struct ui_table *t = ui_table_new(out);
+	size_t nr, shown;
+	auto_free struct type_groups_row *row = type_groups_rows(g, sums, &nr, e);
+
+	if (!row)
+		return -1;
+	if (!nr)
+		return 0;
+	if (!t)
+		return err_set(e, ENOMEM, "cannot make a table");
+	shown = limit && limit < nr ? limit : nr;
+	if (type_groups_columns(t, g->by, e) < 0)
+		return -1;
+	for (size_t i = 0; i < shown; i++) {
+		const struct census_known *k = row[i].known;
+		char blocks[24], name[TYPE_NAME_BYTES];
+
+		snprintf(blocks, sizeof blocks, "%" PRIu64, row[i].all.blocks);
+		if (ui_table_add(t, e, UI_SIZE(ui, row[i].all.bytes), blocks,
+			    UI_SIZE(ui, k->proven.bytes), UI_SIZE(ui, k->inferred.bytes),
+			    UI_SIZE(ui, k->global.bytes), UI_SIZE(ui, k->unknown.bytes),
+			    type_groups_name(g, row[i].group, ui, name, sizeof name), NULL) < 0)
+			return -1;
+	}
+	fputc('\n', out->f);
+	if (ui_table_print(t, e) < 0)
+		return -1;
+	ui_print_more(out->f, nr - shown);
+	return 0;
+}
+
+/* ---- JSON ---- */
+
+/* Return what identifies GROUP. */
+static json_t *
+type_groups_key_json(enum census_by by, const struct census_type_group *group)
+{
+	switch (by) {
+	case CENSUS_BY_MODULE:
+		return json_pack("{s:o, s:b}", "module",
+			group->path ? ui_json_string(group->path) : json_null(), "has_type",
+			group->has_type);
+	case CENSUS_BY_ARENA:
+		return json_pack("{s:o, s:b}", "arena",
+			group->arena ? ui_json_address(group->arena->addr) : json_null(), "main",
+			group->arena && group->arena->is_main);
+	default:
+		return json_pack("{s:o, s:o}", "from_bytes", ui_json_number(group->from_bytes),
+			"to_bytes",
+			group->to_bytes != UINT64_MAX ? ui_json_number(group->to_bytes)
+						      : json_null());
+	}
+}
+
+json_t *
+type_groups_to_json(
+	const struct census_type_groups *g, const struct census_type_sums *sums, struct err *e)
+{
+	size_t nr;
+	auto_free struct type_groups_row *row = type_groups_rows(g, sums, &nr, e);
+	json_t *list = row ? json_array() : NULL;
+
+	for (size_t i = 0; row && i < nr; i++) {
+		json_t *o = type_groups_key_json(g->by, row[i].group);
+
+		json_object_set_new(o, "blocks", ui_json_number(row[i].all.blocks));
+		json_object_set_new(o, "bytes", ui_json_number(row[i].all.bytes));
+		view_census_set_known(o, row[i].known);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
