@@ -88,6 +88,14 @@ copy_check(const struct inject_copying *c, const struct os_status *s, struct err
 		(s->rss_anon_bytes + s->vm_swap_bytes) / 1024 * FORK_NS_PER_GIB / (1024 * 1024);
 	char a[32], b[32];
 
+	/*
+	 * Without a free huge page, the write of a process to one that its child shares raises
+	 * SIGBUS, unless the page was reserved (mm/hugetlb.c, hugetlb_wp).
+	 */
+	if (s->hugetlb_bytes)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0,
+			"%d (%s) has huge pages of hugetlbfs; after a fork it may lack one, and end",
+			t->pid, t->comm);
 	if (s->nr_threads < 2)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) has one thread, which would have to wait for the copy", t->pid,

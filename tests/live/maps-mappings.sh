@@ -90,6 +90,8 @@ if grep -q '^sysv-huge none' "$dir/$tracee_pid.out"; then
 else
 	check 'System V with huge pages' is sysv-huge \
 		'.part == "hugetlb" and .rss_bytes == 0 and .hugetlb_bytes == 2097152'
+	check 'leaks makes no copy: after a fork huge pages may be missing' \
+		exits_saying 5 'huge pages of hugetlbfs' memdiag leaks --fork --pid "$tracee_pid"
 fi
 if grep -q '^shmid 0' "$dir/$tracee_pid.out"; then
 	check 'whose inodes are 0' grep -q ' 0  *.SYSV' "/proc/$tracee_pid/maps"
