@@ -33,8 +33,7 @@ types_print_head(const struct ui_output *out, const struct ui_options *ui,
 	view_census_head(out, ui, s);
 	fprintf(out->f, ", unknown %.1f%%\n",
 		all ? 100.0 * (double)sums->unknown.bytes / (double)all : 0);
-	types_print_share(out, ui, "proven", &sums->proven, all,
-		"blocks that have the address of their type");
+	types_print_share(out, ui, "proven", &sums->proven, all, "blocks that show their type");
 	types_print_share(out, ui, "inferred", &sums->inferred, all, "blocks that these lead to");
 	types_print_share(
 		out, ui, "global", &sums->global, all, "others that global variables lead to");
