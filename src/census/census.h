@@ -191,6 +191,36 @@ struct census_roots {
 };
 
 /*
+ * ---- fronts -------------------------------------------------------------------------------------
+ */
+
+/* The most first words of a block that a rule needs: those of a context of PostgreSQL 15. */
+#define CENSUS_FIRST_WORDS 20
+
+/* Kinds of memory that its own words prove; a bit each. */
+enum census_rule {
+	CENSUS_RULE_CONTEXT = 1,       /* a memory context of PostgreSQL, with its first block */
+	CENSUS_RULE_CONTEXT_BLOCK = 2, /* of a context that is no slab */
+	CENSUS_RULE_SLAB_BLOCK = 4,
+	CENSUS_RULE_NGINX = 8,	   /* a block of a pool of nginx */
+	CENSUS_RULE_APR = 16,	   /* a node of an allocator of the Apache Portable Runtime */
+	CENSUS_RULE_MEM_ROOT = 32, /* a block of a MEM_ROOT of MariaDB */
+	CENSUS_RULE_DEFLATE = 64,  /* the state of a zlib stream */
+	CENSUS_RULE_INFLATE = 128,
+};
+
+/* The first words of a block that rules may apply to, as they were in the stop. */
+struct census_front {
+	raddr start;
+	uint64_t bytes; /* usable */
+	uint32_t chunk;
+	uint8_t rules;			   /* those that its first words allow */
+	bool is_mapped;			   /* it has its own mapping */
+	bool is_paired;			   /* another word that should have its address has it */
+	uint64_t word[CENSUS_FIRST_WORDS]; /* those after its end are 0 */
+};
+
+/*
  * ---- the census ---------------------------------------------------------------------------------
  */
 
@@ -205,6 +235,7 @@ struct census_options {
 	bool masks_tags;      /* the high 16 bits of a word are no part of the address */
 	bool wants_hashes;    /* for census_looks_add() */
 	const struct census_type_table *types; /* NULL: types are not looked for */
+	unsigned int rules; /* of enum census_rule, for which fronts are kept; 0 without types */
 	/* Memory that is not the program's: the NR_SKIPS ranges at SKIP hold no roots. */
 	const struct census_skip {
 		raddr start, end;
@@ -239,6 +270,10 @@ struct census {
 		uint32_t *v; /* owned; of each chunk; nr is 0 if types were not looked for */
 		size_t nr, room;
 	} type_of;
+	struct {
+		struct census_front *v; /* owned; by chunk */
+		size_t nr, room;
+	} front;
 	struct {
 		uint32_t *v; /* owned; of the contents of each chunk, if wanted */
 		size_t nr, room;

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/word.h"
+#include "census/fronts.h"
 #include "census/chunks.h"
 #include "census/edges.h"
 #include "census/slots.h"
@@ -35,6 +36,14 @@ collect_fail(struct census_collector *c)
 }
 
 /* ---- the beginning ---- */
+
+/* Forget the first words of the present chunk. */
+static void
+forget_first(struct census_collector *c)
+{
+	c->first_bytes = 0;
+	c->has_begun = false;
+}
 
 /* Add the slots of memory where malloc's is expected.  0, or -1 with E. */
 static int
@@ -79,6 +88,8 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 		return -1;
 	all->chunks.granule_shift = all->slots.granule_shift;
 	all->type_of.nr = 0;
+	all->front.nr = 0;
+	forget_first(c);
 	census_chunks_cut(&all->chunks, 0);
 	census_edges_cut(&all->edges, 0, 0);
 	return collect_expect(c, look, e);
@@ -98,7 +109,10 @@ collect_arena(bool is_again, void *arg)
 		all->hash.nr = c->how->wants_hashes ? all->chunks.state.nr : 0;
 		all->unread_bytes = c->arena_unread;
 		all->type_of.nr = c->how->types ? all->chunks.state.nr : 0;
+		all->front.nr = c->arena_fronts;
 	}
+	c->arena_fronts = all->front.nr;
+	forget_first(c);
 	c->at_word = 0;
 	c->type = CENSUS_NO_TYPE;
 	c->arena_extents = all->chunks.extent.nr;
@@ -164,6 +178,45 @@ close_type(struct census_collector *c)
 	return 0;
 }
 
+/* Keep the first words of a block, of which LEFT bytes follow, if the rules need them. */
+static void
+collect_first(struct census_collector *c, const char *at, uint64_t bytes, uint64_t left)
+{
+	uint64_t size = sizeof c->first - c->first_bytes;
+
+	if (!c->has_begun) {
+		c->has_begun = true;
+		c->wants_first = census_fronts_want(c->how->rules, bytes + left);
+	}
+	if (!c->wants_first || !size)
+		return;
+	if (bytes < size)
+		size = bytes;
+	memcpy(c->first + c->first_bytes, at, size);
+	c->first_bytes += (unsigned int)size;
+}
+
+/*
+ * Keep the front of the chunk that ends, of BYTES at ADDR with its header, if a rule may apply to
+ * it.  0, or -1 without memory.
+ */
+static int
+close_first(struct census_collector *c, uint64_t addr, uint64_t bytes)
+{
+	const struct census_chunks *chunks = &c->census->chunks;
+	const struct census_extent *extent = &chunks->extent.v[chunks->extent.nr - 1];
+	struct census_front block = {
+		.start = { addr + c->header_bytes },
+		.chunk = (uint32_t)chunks->state.nr - 1,
+		.is_mapped = extent->nr == 1 && extent->start.v == addr + c->header_bytes &&
+			extent->end.v == addr + bytes,
+	};
+
+	block.bytes = bytes - (block.is_mapped ? c->header_bytes : c->header_bytes / 2);
+	memcpy(block.word, c->first, c->first_bytes);
+	return census_fronts_take(c->census, c->how->rules, &block);
+}
+
 /* Scan the word that began in the piece before the BYTES at AT. */
 static void
 collect_across(struct census_collector *c, const char *at, uint64_t bytes)
@@ -196,7 +249,7 @@ collect_hash(uint64_t hash, const char *at, uint64_t bytes, unsigned int size)
 }
 
 static void
-collect_words(const char *at, uint64_t bytes, void *arg)
+collect_words(const char *at, uint64_t bytes, uint64_t left, void *arg)
 {
 	struct census_collector *c = arg;
 	struct census *all = c->census;
@@ -206,6 +259,8 @@ collect_words(const char *at, uint64_t bytes, void *arg)
 		return;
 	if (c->how->types)
 		look_for_type(c, at, bytes);
+	if (c->how->rules)
+		collect_first(c, at, bytes, left);
 	if (all->step_bytes < all->word_bytes && bytes >= sizeof c->last)
 		collect_across(c, at, bytes);
 	if (c->how->wants_hashes)
@@ -245,8 +300,10 @@ collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 			c->scan.headers) < 0 ||
 		census_chunks_add(&all->chunks, addr + c->header_bytes,
 			use == HEAP_USE_BLOCK ? CENSUS_BLOCK : 0) < 0 ||
-		(c->how->types && close_type(c) < 0))
+		(c->how->types && close_type(c) < 0) ||
+		(c->first_bytes && use == HEAP_USE_BLOCK && close_first(c, addr, bytes) < 0))
 		collect_fail(c);
+	forget_first(c);
 	c->closed = g->to.nr;
 	c->scan = (struct census_scan){ 0 };
 }
@@ -265,7 +322,7 @@ struct collect_pages {
 	struct census_collector *c;
 	const struct heap_look *look;
 	char *buf;
-	uint64_t start; /* of the block */
+	uint64_t start, end; /* of the block */
 	bool is_late;
 };
 
@@ -288,7 +345,8 @@ collect_run(const struct os_page_run *run, void *arg)
 			collect_unread(left, p->c);
 			break;
 		}
-		collect_words(p->buf, (uint64_t)n & -(uint64_t)p->c->header_bytes, p->c);
+		collect_words(p->buf, (uint64_t)n & -(uint64_t)p->c->header_bytes,
+			p->end - at - (uint64_t)n, p->c);
 		at += (uint64_t)n;
 		p->is_late = p->look->deadline_ns && os_now_ns() >= p->look->deadline_ns;
 	}
@@ -325,6 +383,7 @@ collect_mapped(struct census_collector *c, const struct heap_look *look, struct 
 		if (!is_still_mapped(look, m))
 			continue;
 		p.start = m->start.v + c->header_bytes;
+		p.end = m->end.v;
 		collect_extent(c, (raddr){ p.start }, m->end);
 		if (!look->pages)
 			collect_run(&all, &p);
@@ -344,6 +403,8 @@ collect_end(const struct heap_look *look, void *arg, struct err *e)
 
 	if (!result && !c->error.kind && c->is_whole)
 		result = c->roots(c->census, look, c->roots_arg, e);
+	if (!result && !c->error.kind && c->is_whole)
+		result = census_fronts_pair(c->census, look->t, e);
 	if (result >= 0 && c->error.kind) {
 		*e = c->error;
 		return -1;

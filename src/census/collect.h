@@ -25,8 +25,13 @@ struct census_collector {
 	/* of the present chunk: the next word to look at, and what was found so far */
 	unsigned int at_word;
 	uint32_t type;
-	uint64_t last_word;				 /* before AT_WORD */
-	size_t arena_extents, arena_edges, arena_unread; /* when the present arena began */
+	uint64_t last_word; /* before AT_WORD */
+	/* The first bytes of the present chunk, FIRST_BYTES of them, if rules need them. */
+	char first[CENSUS_FIRST_WORDS * sizeof(uint64_t)];
+	unsigned int first_bytes;
+	bool has_begun, wants_first;
+	/* when the present arena began */
+	size_t arena_extents, arena_edges, arena_unread, arena_fronts;
 	size_t closed; /* number of edges when the last chunk ended */
 	/* The last 8 bytes of words of the present chunk; a word may continue in the next piece. */
 	char last[sizeof(uint64_t)];

@@ -32,6 +32,7 @@ census_release(struct census *c)
 	census_roots_release(&c->roots);
 	free(c->type_of.v);
 	free(c->pooled.v);
+	free(c->front.v);
 	free(c->hash.v);
 	*c = (struct census){ 0 };
 }

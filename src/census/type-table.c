@@ -28,6 +28,9 @@ census_evidence_name(enum census_evidence e)
 		[CENSUS_RTTI] = "rtti",
 		[CENSUS_VTABLE] = "vtable",
 		[CENSUS_STATIC] = "static",
+		[CENSUS_CONTEXT] = "context",
+		[CENSUS_POOL] = "pool",
+		[CENSUS_PAIR] = "pair",
 	};
 
 	return name[e];
@@ -114,20 +117,17 @@ type_table_grow(struct census_type_table *t)
 	t->slot = slot;
 	t->nr_slots = nr_slots;
 	for (uint32_t i = 1; i < t->type.nr; i++)
-		put(t, i);
+		if (t->type.v[i].address)
+			put(t, i);
 	return 0;
 }
 
 int
-census_type_table_add(struct census_type_table *t, const struct census_type *type, struct err *e)
+census_type_table_add_name(
+	struct census_type_table *t, const struct census_type *type, uint32_t *ret, struct err *e)
 {
-	struct census_type *added;
+	struct census_type *added = array_add(&t->type);
 
-	if (type->address >> 48 || census_type_at(t, type->address))
-		return 0;
-	if (2 * t->type.nr >= t->nr_slots && type_table_grow(t) < 0)
-		return type_table_fail(e);
-	added = array_add(&t->type);
 	if (!added)
 		return type_table_fail(e);
 	*added = *type;
@@ -136,8 +136,23 @@ census_type_table_add(struct census_type_table *t, const struct census_type *typ
 		t->type.nr--;
 		return type_table_fail(e);
 	}
+	*ret = (uint32_t)t->type.nr - 1;
+	return 0;
+}
+
+int
+census_type_table_add(struct census_type_table *t, const struct census_type *type, struct err *e)
+{
+	uint32_t nr;
+
+	if (type->address >> 48 || census_type_at(t, type->address))
+		return 0;
+	if (2 * t->type.nr >= t->nr_slots && type_table_grow(t) < 0)
+		return type_table_fail(e);
+	if (census_type_table_add_name(t, type, &nr, e) < 0)
+		return -1;
 	t->has_python |= type->evidence == CENSUS_PYTHON;
-	put(t, (uint32_t)t->type.nr - 1);
+	put(t, nr);
 	t->is_near[type->address >> 24] = 1;
 	return 0;
 }

@@ -18,6 +18,10 @@ enum census_evidence {
 	CENSUS_RTTI,   /* a vtable of C++ with the type_info of its class */
 	CENSUS_VTABLE, /* a vtable without a type_info, by its symbol */
 	CENSUS_STATIC, /* the start of a static object, by its symbol */
+	/* Memory that its own words prove (type-pools.h); it is at no address. */
+	CENSUS_CONTEXT, /* a memory context of PostgreSQL, with its name */
+	CENSUS_POOL,	/* a block of a pool, that knows its end */
+	CENSUS_PAIR,	/* a block and a word elsewhere that have each other's address */
 	NR_CENSUS_EVIDENCE,
 };
 
@@ -26,7 +30,7 @@ enum census_evidence {
 #define CENSUS_ANY_WORD ((1U << CENSUS_TYPE_WORDS) - 1)
 
 struct census_type {
-	uint64_t address; /* as it is in blocks */
+	uint64_t address; /* as it is in blocks; 0: it is at no address */
 	const char *name; /* mangled for C++; the table's copy */
 	const char *path; /* of the object that has it, or NULL; owned by the objects */
 	enum census_evidence evidence;
@@ -58,6 +62,13 @@ void census_type_table_release(struct census_type_table *t);
  */
 int census_type_table_add(
 	struct census_type_table *t, const struct census_type *type, struct err *e);
+
+/*
+ * Add TYPE, which is at no address, with a copy of its name.  Returns 0 with its number, or -1 with
+ * E.
+ */
+int census_type_table_add_name(
+	struct census_type_table *t, const struct census_type *type, uint32_t *ret, struct err *e);
 
 /* The slow path of census_type_at(). */
 uint32_t census_type_find(const struct census_type_table *t, uint64_t addr);

@@ -11,7 +11,7 @@
 /* All blocks of one type. */
 struct census_type_row {
 	uint32_t type;	       /* number in the table */
-	struct census_sum own; /* blocks that have its address */
+	struct census_sum own; /* blocks that show it */
 	/* blocks without a type that these lead to: see CENSUS_OWNER_STEPS */
 	struct census_sum below;
 	struct census_sum pooled; /* objects in pools of CPython, which are not blocks */
@@ -22,7 +22,7 @@ struct census_type_row {
 
 /* Blocks by how their type is known. */
 struct census_known {
-	struct census_sum proven;   /* blocks that have the address of a type */
+	struct census_sum proven;   /* blocks that show their type */
 	struct census_sum inferred; /* blocks without one that such a block leads to */
 	struct census_sum global;   /* others, that a global variable leads to */
 	struct census_sum unknown;  /* all others, reached or not */

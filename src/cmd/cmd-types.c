@@ -59,7 +59,8 @@ static const struct ui_syntax cmd_types_syntax = {
 	.children = children,
 	.args_doc = "[PID]",
 	.doc = "What the blocks of glibc's malloc are: classes of C++ and objects of Python by their "
-	       "types, others by the named object that they have the address of, and by the block "
+	       "types, memory contexts of PostgreSQL by their names, pools of nginx and others by "
+	       "their own words, others by the named object that they have the address of, and by the block "
 	       "or the variable that leads to them.\n"
 	       "Memory is read, nothing runs in the process. All its threads are stopped once, for "
 	       "at most 200 ms (--max-stop).\vExamples:\n"
@@ -69,7 +70,7 @@ static const struct ui_syntax cmd_types_syntax = {
 	       "  memdiag types --pid 1234 --max-stop 2s     for a heap of some gigabytes\n"
 	       "  memdiag types --pid 1234 --by=module\n"
 	       "  memdiag types --core core.1234\n\n"
-	       "BYTES have the address of the type; BELOW are blocks without a type that these "
+	       "BYTES are blocks that show the type; BELOW are blocks without a type that these "
 	       "lead to, in four steps at most.\n\n" UI_EXIT_STATUS_HELP,
 };
 

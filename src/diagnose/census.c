@@ -12,6 +12,7 @@
 #include "census/read.h"
 #include "census/slots.h"
 #include "census/type-find.h"
+#include "census/type-pools.h"
 #include "census/type-python.h"
 #include "elf/link-map.h"
 #include "elf/objects.h"
@@ -251,6 +252,7 @@ census_look(struct census_answer *s, const struct census_question *q, struct cen
 
 	how->max_stop_ns = q->max_stop_ns;
 	how->types = q->wants_types ? &s->types : NULL;
+	how->rules = q->wants_types ? census_pool_rules(&s->process.objects) : 0;
 	if (census_read_space(s, e) < 0 || census_check_memory(s, q, e) < 0 ||
 		(q->wants_types && census_find_types(s, e) < 0) ||
 		(stops && ui_claim(&s->target, &q->ui, e) < 0))
@@ -261,7 +263,9 @@ census_look(struct census_answer *s, const struct census_question *q, struct cen
 		target_unclaim(&s->target);
 	if (failed && e->kind == ERR_NO_SAFE_POINT)
 		err_hint(e, "--max-stop allows a longer one; --fork reads a copy of the process");
-	return failed;
+	return failed || !q->wants_types
+		? failed
+		: census_types_judge(&s->census, &s->types, &s->process.objects, e);
 }
 
 int

@@ -51,9 +51,10 @@ struct heap_visitor {
 	void (*segment)(raddr start, raddr end, void *arg);
 	/*
 	 * BYTES of words at AT, of the chunk that chunk() reports next: from the program's pointer
-	 * on, as many as the program may use, without pages that are not present.
+	 * on, as many as the program may use, without pages that are not present.  LEFT bytes of
+	 * the chunk follow.
 	 */
-	void (*words)(const char *at, uint64_t bytes, void *arg);
+	void (*words)(const char *at, uint64_t bytes, uint64_t left, void *arg);
 	/* BYTES at ADDR, with the header of the chunk. */
 	void (*chunk)(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg);
 	/* BYTES of the chunk that chunk() reports next are present and could not be read. */

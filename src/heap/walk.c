@@ -176,7 +176,7 @@ visit_words(struct heap_walk *w)
 		uint64_t stop = w->w.end < end ? w->w.end : end;
 
 		if (words) {
-			visitor->words(words, stop - at, visitor->arg);
+			visitor->words(words, stop - at, end - stop, visitor->arg);
 			at = stop;
 			continue;
 		}

@@ -267,7 +267,8 @@ visit_words(const struct heap_visitor *v, const struct chunk *c)
 	while (at < c->nr_words) {
 		int nr = 1 + (int)draw((uint64_t)(c->nr_words - at));
 
-		v->words(buf + at * size, (uint64_t)(nr * size), v->arg);
+		v->words(buf + at * size, (uint64_t)(nr * size),
+			(uint64_t)((c->nr_words - at - nr) * size), v->arg);
 		at += nr;
 	}
 }
