@@ -348,3 +348,29 @@ census_dominators_find(struct census_dominators *d, const struct census *c,
 	}
 	return 0;
 }
+
+/* ---- from the top ---- */
+
+int
+census_children_find(struct census_children *children, const struct census_dominators *d)
+{
+	children->first = calloc(d->nr, sizeof *children->first);
+	children->next = calloc(d->nr, sizeof *children->next);
+	if (!children->first || !children->next) {
+		census_children_release(children);
+		return -1;
+	}
+	for (uint32_t i = d->nr; i-- > 1;) {
+		children->next[i] = children->first[d->idom[i]];
+		children->first[d->idom[i]] = i;
+	}
+	return 0;
+}
+
+void
+census_children_release(struct census_children *children)
+{
+	free(children->first);
+	free(children->next);
+	*children = (struct census_children){ 0 };
+}
