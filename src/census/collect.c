@@ -69,6 +69,9 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 	c->header_bytes = 2 * look->layout->word_bytes;
 	c->has_last = false;
 	c->hash = 0;
+	c->resident_bytes = 0;
+	all->knows_pages = look->pages != NULL;
+	all->partial.nr = 0;
 	all->word_bytes = look->layout->word_bytes;
 	all->step_bytes = c->how->is_unaligned ? sizeof(uint32_t) : all->word_bytes;
 	all->word_mask = c->how->masks_tags ? (UINT64_C(1) << CENSUS_ADDRESS_BITS) - 1 : UINT64_MAX;
@@ -85,6 +88,14 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 
 /* ---- chunks ---- */
 
+/* Drop what is kept of chunks that were dropped. */
+static void
+cut_partial(struct census *c)
+{
+	while (c->partial.nr && c->partial.v[c->partial.nr - 1].chunk >= c->chunks.state.nr)
+		c->partial.nr--;
+}
+
 static void
 collect_arena(bool is_again, void *arg)
 {
@@ -97,7 +108,9 @@ collect_arena(bool is_again, void *arg)
 		all->hash.nr = c->how->wants_hashes ? all->chunks.state.nr : 0;
 		all->unread_bytes = c->arena_unread;
 		all->type_of.nr = c->how->types ? all->chunks.state.nr : 0;
+		cut_partial(all);
 	}
+	c->resident_bytes = 0;
 	c->at_word = 0;
 	c->type = CENSUS_NO_TYPE;
 	c->arena_extents = all->chunks.extent.nr;
@@ -196,6 +209,7 @@ collect_words(const char *at, uint64_t bytes, void *arg)
 	struct census_collector *c = arg;
 	struct census *all = c->census;
 
+	c->resident_bytes += bytes;
 	/* Without memory each further try would take as long as it takes the kernel to refuse. */
 	if (c->error.kind)
 		return;
@@ -223,6 +237,26 @@ collect_end_hash(struct census_collector *c)
 	c->has_last = false;
 }
 
+/*
+ * Keep how much of the block that ends, and that has BYTES with its header, is in memory, unless all
+ * of it is.
+ */
+static int
+close_partial(struct census_collector *c, uint64_t bytes)
+{
+	const uint64_t resident_bytes = c->resident_bytes;
+	struct census_partial *added;
+
+	c->resident_bytes = 0;
+	if (resident_bytes + c->header_bytes >= bytes)
+		return 0;
+	added = array_add(&c->census->partial);
+	if (!added)
+		return -1;
+	*added = (struct census_partial){ (uint32_t)c->census->chunks.state.nr, resident_bytes };
+	return 0;
+}
+
 static void
 collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 {
@@ -235,7 +269,9 @@ collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 	if (use != HEAP_USE_BLOCK)
 		g->to.nr = c->closed;
 	collect_end_hash(c);
-	if (c->error.kind ||
+	if (use != HEAP_USE_BLOCK)
+		c->resident_bytes = bytes;
+	if (c->error.kind || close_partial(c, bytes) < 0 ||
 		census_edges_close(g, (uint32_t)all->chunks.state.nr, g->to.nr - c->closed) < 0 ||
 		census_chunks_add(&all->chunks, addr + c->header_bytes,
 			use == HEAP_USE_BLOCK ? CENSUS_BLOCK : 0) < 0 ||
@@ -250,6 +286,7 @@ collect_unread(uint64_t bytes, void *arg)
 	struct census_collector *c = arg;
 
 	c->census->unread_bytes += bytes;
+	c->resident_bytes += bytes;
 }
 
 /* ---- blocks with their own mappings ---- */

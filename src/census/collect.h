@@ -30,6 +30,7 @@ struct census_collector {
 	char last[sizeof(uint64_t)];
 	bool has_last;
 	uint64_t hash;	  /* of the present chunk's words so far */
+	uint64_t resident_bytes; /* of the present chunk, without its header, so far */
 	bool is_whole;	  /* all words that are addresses of malloc's memory were recognised */
 	struct err error; /* the first one; kind 0: none */
 };

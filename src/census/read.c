@@ -33,6 +33,7 @@ census_release(struct census *c)
 	free(c->type_of.v);
 	free(c->pooled.v);
 	free(c->hash.v);
+	free(c->partial.v);
 	*c = (struct census){ 0 };
 }
 
