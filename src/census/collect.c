@@ -237,10 +237,7 @@ collect_end_hash(struct census_collector *c)
 	c->has_last = false;
 }
 
-/*
- * Keep how much of the block that ends, and that has BYTES with its header, is in memory, unless all
- * of it is.
- */
+/* Keep how much of the block that ends, of BYTES with its header, is in memory, unless all is. */
 static int
 close_partial(struct census_collector *c, uint64_t bytes)
 {

@@ -24,7 +24,7 @@ struct layer_block {
 	uint32_t place, frame;
 };
 
-/* What is needed of a frame while layers are made. */
+/* A frame while layers are made. */
 struct layer_frame {
 	uint32_t label;
 	uint32_t nr;	 /* its blocks that blocks of its own kind do not hold */
@@ -73,9 +73,8 @@ census_layers_release(struct census_layers *l)
 static uint32_t
 layers_size_label(uint64_t bytes)
 {
-	return bytes <= EXACT_BYTES
-		? (uint32_t)bytes
-		: EXACT_BYTES + 1 + (uint32_t)(63 - __builtin_clzll(bytes));
+	return bytes <= EXACT_BYTES ? (uint32_t)bytes
+				    : EXACT_BYTES + 1 + (uint32_t)(63 - __builtin_clzll(bytes));
 }
 
 /* Return whether the chunk at AT is a block that no owner leads to. */
@@ -88,7 +87,7 @@ is_unreachable(const struct layers_work *w, const struct census_cursor *at)
 
 /* Return the bytes of the block at AT that count; NEXT as for census_resident_bytes(). */
 static uint64_t
-counted_bytes(const struct layers_work *w, const struct census_cursor *at, size_t *next)
+layers_block_bytes(const struct layers_work *w, const struct census_cursor *at, size_t *next)
 {
 	return w->is_resident ? census_resident_bytes(w->c, at, next)
 			      : census_block_bytes(w->c, at);
@@ -112,7 +111,7 @@ label_chunks(struct layers_work *w, struct census_sum *unreachable)
 			: w->nr_types + layers_size_label(census_block_bytes(w->c, &at));
 		if (is_unreachable(w, &at)) {
 			unreachable->blocks++;
-			unreachable->bytes += counted_bytes(w, &at, &next);
+			unreachable->bytes += layers_block_bytes(w, &at, &next);
 		}
 	}
 }
@@ -145,8 +144,7 @@ static int64_t
 layers_add_frame(struct layers_work *w, enum census_frame_kind kind, uint32_t parent,
 	uint32_t number, const struct census_sum *held)
 {
-	struct census_frame *frame =
-		w->l->frame.nr < UINT32_MAX ? array_add(&w->l->frame) : NULL;
+	struct census_frame *frame = w->l->frame.nr < UINT32_MAX ? array_add(&w->l->frame) : NULL;
 	struct layer_frame *more = frame ? array_add(&w->more) : NULL;
 
 	if (!more)
@@ -249,7 +247,7 @@ layers_visit_unreachable(struct layers_work *w, uint32_t frame)
 
 		if (!is_unreachable(w, &at))
 			continue;
-		one.bytes = counted_bytes(w, &at, &next);
+		one.bytes = layers_block_bytes(w, &at, &next);
 		above = layers_count(w, frame, w->label[at.chunk], &one);
 		if (above < 0)
 			return -1;

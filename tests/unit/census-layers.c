@@ -155,7 +155,7 @@ frame_of(int i)
 		return frames[below].key == key_of(i) ? below : find_frame(below, key_of(i));
 	}
 	below = find_frame(0,
-		dominator == OF_PROCESS		? KEY_SHARED
+		dominator == OF_PROCESS		  ? KEY_SHARED
 			: dominator == OF_NOTHING ? KEY_UNREACHABLE
 						  : KEY_OWNER + (uint64_t)(OF_OWNER - dominator));
 	return find_frame(below, key_of(i));
@@ -209,8 +209,9 @@ take_dominators(struct census_dominators *d)
 		d->node[d->nr] = node;
 		d->idom[d->nr] = dominator >= 0
 			? d->place[census_chunk_node(d, (uint32_t)dominator)]
-			: dominator == OF_PROCESS ? 0
-						  : census_owner_node((uint32_t)(OF_OWNER - dominator));
+			: dominator == OF_PROCESS
+			? 0
+			: census_owner_node((uint32_t)(OF_OWNER - dominator));
 		d->place[node] = d->nr++;
 	}
 }
@@ -357,11 +358,12 @@ test_seed(uint64_t nr)
 		c.partial.nr = 0;
 	census_dominators_count_resident(&d, &c);
 	if (census_layers_make(&l, &c, &d, &table, plan.is_resident, min_bytes, &e) == 0 &&
-		l.frame.v[0].kind == CENSUS_FRAME_ALL && same_frame(&l, 0, 0, min_bytes, &nr_same) &&
-		nr_same == l.frame.nr)
+		l.frame.v[0].kind == CENSUS_FRAME_ALL &&
+		same_frame(&l, 0, 0, min_bytes, &nr_same) && nr_same == l.frame.nr)
 		return true;
 	printf("# seed %llu: %d blocks, at least %llu bytes: %zu frames of %zu are right\n",
-		(unsigned long long)nr, plan.nr, (unsigned long long)min_bytes, nr_same, l.frame.nr);
+		(unsigned long long)nr, plan.nr, (unsigned long long)min_bytes, nr_same,
+		l.frame.nr);
 	return false;
 }
 
