@@ -313,13 +313,11 @@ census_chunk_find(const struct census_chunks *c, uint32_t nr, struct census_curs
 uint64_t
 census_resident_bytes(const struct census *c, const struct census_cursor *at, size_t *next)
 {
-	const uint64_t bytes = census_block_bytes(c, at);
 	const struct census_partial *partial;
 
 	while (*next < c->partial.nr && c->partial.v[*next].chunk < at->chunk)
 		++*next;
 	partial = *next < c->partial.nr ? &c->partial.v[*next] : NULL;
-	return partial && partial->chunk == at->chunk && partial->resident_bytes < bytes
-		? partial->resident_bytes
-		: bytes;
+	return partial && partial->chunk == at->chunk ? partial->resident_bytes
+						      : census_block_bytes(c, at);
 }

@@ -370,7 +370,12 @@ same_resident(const struct census *c)
 				(is_whole ? census_block_bytes(c, &at) : given))
 			return false;
 	}
-	return c->partial.nr == 0 || c->partial.v[c->partial.nr - 1].chunk < (uint32_t)plan.nr;
+	/* Blocks alone are kept, each once. */
+	for (size_t i = 0; i < c->partial.nr; i++)
+		if (!is_block((int)c->partial.v[i].chunk) ||
+			(i && c->partial.v[i - 1].chunk >= c->partial.v[i].chunk))
+			return false;
+	return true;
 }
 
 static bool

@@ -272,6 +272,9 @@ key_of_frame(const struct census_frame *frame)
 	case CENSUS_FRAME_SIZE:
 		if (frame->first_bytes == frame->last_bytes)
 			return 1000 + frame->first_bytes;
+		/* 1024 bytes are a size of their own. */
+		if (frame->first_bytes == 1024 || frame->last_bytes % 1024 != 1023)
+			return 0;
 		return 1000000000 + (frame->first_bytes == 1025 ? 1024 : frame->first_bytes);
 	default:
 		return 0;
