@@ -81,6 +81,12 @@ enum census_state {
 	CENSUS_SEEN = 4,    /* for the use of one function, which clears it */
 };
 
+/* A block with pages that are not in memory. */
+struct census_partial {
+	uint32_t chunk;
+	uint64_t resident_bytes; /* of its usable ones */
+};
+
 #define CENSUS_NO_CHUNK UINT32_MAX
 
 struct census_chunks {
@@ -278,6 +284,12 @@ struct census {
 		uint32_t *v; /* owned; of the contents of each chunk, if wanted */
 		size_t nr, room;
 	} hash;
+	/* All other blocks are in memory as a whole, if KNOWS_PAGES. */
+	struct {
+		struct census_partial *v; /* owned; by chunk */
+		size_t nr, room;
+	} partial;
+	bool knows_pages; /* false: all blocks count as if they were in memory */
 	struct census_sum in_use, reached;
 	/* Bytes that were present or in swap and could not be read; then nothing is certain. */
 	uint64_t unread_bytes, swapped_bytes;

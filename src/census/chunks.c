@@ -307,3 +307,17 @@ census_chunk_find(const struct census_chunks *c, uint32_t nr, struct census_curs
 	}
 	cursor_set_end(c, ret);
 }
+
+/* ---- what is in memory ---- */
+
+uint64_t
+census_resident_bytes(const struct census *c, const struct census_cursor *at, size_t *next)
+{
+	const struct census_partial *partial;
+
+	while (*next < c->partial.nr && c->partial.v[*next].chunk < at->chunk)
+		++*next;
+	partial = *next < c->partial.nr ? &c->partial.v[*next] : NULL;
+	return partial && partial->chunk == at->chunk ? partial->resident_bytes
+						      : census_block_bytes(c, at);
+}

@@ -53,6 +53,13 @@ census_block_bytes(const struct census *c, const struct census_cursor *at)
 	return is_last ? bytes : bytes - c->word_bytes;
 }
 
+/*
+ * Return how many of these bytes are in memory.  *NEXT, 0 at first, is kept between calls, in which
+ * AT moves forward.
+ */
+uint64_t census_resident_bytes(
+	const struct census *c, const struct census_cursor *at, size_t *next);
+
 /* Begin at chunk 0. */
 #define CENSUS_CURSOR_NONE                                                                         \
 	(struct census_cursor)                                                                     \

@@ -79,6 +79,9 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 	c->has_last = false;
 	c->hash = 0;
 	c->scan = (struct census_scan){ 0 };
+	c->resident_bytes = 0;
+	all->knows_pages = look->pages != NULL;
+	all->partial.nr = 0;
 	all->word_bytes = look->layout->word_bytes;
 	all->step_bytes = c->how->is_unaligned ? sizeof(uint32_t) : all->word_bytes;
 	all->word_mask = c->how->masks_tags ? (UINT64_C(1) << CENSUS_ADDRESS_BITS) - 1 : UINT64_MAX;
@@ -97,6 +100,14 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 
 /* ---- chunks ---- */
 
+/* Drop what is kept of chunks that were dropped. */
+static void
+cut_partial(struct census *c)
+{
+	while (c->partial.nr && c->partial.v[c->partial.nr - 1].chunk >= c->chunks.state.nr)
+		c->partial.nr--;
+}
+
 static void
 collect_arena(bool is_again, void *arg)
 {
@@ -110,9 +121,11 @@ collect_arena(bool is_again, void *arg)
 		all->unread_bytes = c->arena_unread;
 		all->type_of.nr = c->how->types ? all->chunks.state.nr : 0;
 		all->front.nr = c->arena_fronts;
+		cut_partial(all);
 	}
 	c->arena_fronts = all->front.nr;
 	forget_first(c);
+	c->resident_bytes = 0;
 	c->at_word = 0;
 	c->type = CENSUS_NO_TYPE;
 	c->arena_extents = all->chunks.extent.nr;
@@ -254,6 +267,7 @@ collect_words(const char *at, uint64_t bytes, uint64_t left, void *arg)
 	struct census_collector *c = arg;
 	struct census *all = c->census;
 
+	c->resident_bytes += bytes;
 	/* Without memory each further try would take as long as it takes the kernel to refuse. */
 	if (c->error.kind)
 		return;
@@ -283,6 +297,23 @@ collect_end_hash(struct census_collector *c)
 	c->has_last = false;
 }
 
+/* Keep how much of the block that ends, of BYTES with its header, is in memory, unless all is. */
+static int
+close_partial(struct census_collector *c, uint64_t bytes)
+{
+	const uint64_t resident_bytes = c->resident_bytes;
+	struct census_partial *added;
+
+	c->resident_bytes = 0;
+	if (resident_bytes + c->header_bytes >= bytes)
+		return 0;
+	added = array_add(&c->census->partial);
+	if (!added)
+		return -1;
+	*added = (struct census_partial){ (uint32_t)c->census->chunks.state.nr, resident_bytes };
+	return 0;
+}
+
 static void
 collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 {
@@ -295,7 +326,9 @@ collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 	if (use != HEAP_USE_BLOCK)
 		g->to.nr = c->closed;
 	collect_end_hash(c);
-	if (c->error.kind ||
+	if (use != HEAP_USE_BLOCK)
+		c->resident_bytes = bytes;
+	if (c->error.kind || close_partial(c, bytes) < 0 ||
 		census_edges_close(g, (uint32_t)all->chunks.state.nr, g->to.nr - c->closed,
 			c->scan.headers) < 0 ||
 		census_chunks_add(&all->chunks, addr + c->header_bytes,
@@ -314,6 +347,7 @@ collect_unread(uint64_t bytes, void *arg)
 	struct census_collector *c = arg;
 
 	c->census->unread_bytes += bytes;
+	c->resident_bytes += bytes;
 }
 
 /* ---- blocks with their own mappings ---- */

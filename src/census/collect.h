@@ -36,7 +36,8 @@ struct census_collector {
 	/* The last 8 bytes of words of the present chunk; a word may continue in the next piece. */
 	char last[sizeof(uint64_t)];
 	bool has_last;
-	uint64_t hash;	  /* of the present chunk's words so far */
+	uint64_t hash;		 /* of the present chunk's words so far */
+	uint64_t resident_bytes; /* of the present chunk, without its header, so far */
 	bool is_whole;	  /* all words that are addresses of malloc's memory were recognised */
 	struct err error; /* the first one; kind 0: none */
 };

@@ -278,17 +278,21 @@ tree_find_idom(struct tree_work *w)
 
 /* ---- sums ---- */
 
+/* Fill D->held; IS_RESIDENT: with the bytes of C that are in memory. */
 static void
-tree_sum(struct tree_work *w)
+tree_sum(struct census_dominators *d, const struct census *c, bool is_resident)
 {
-	struct census_dominators *d = w->d;
 	struct census_cursor at = CENSUS_CURSOR_NONE;
+	size_t next = 0;
 
-	while (census_chunks_next(&w->c->chunks, &at)) {
+	memset(d->held, 0, d->nr * sizeof *d->held);
+	while (census_chunks_next(&c->chunks, &at)) {
 		const uint32_t place = d->place[census_chunk_node(d, at.chunk)];
 
 		if (place != CENSUS_NO_NODE)
-			d->held[place] = (struct census_sum){ 1, census_block_bytes(w->c, &at) };
+			d->held[place] = (struct census_sum){ 1,
+				is_resident ? census_resident_bytes(c, &at, &next)
+					    : census_block_bytes(c, &at) };
 	}
 	for (uint32_t i = d->nr; i-- > 1;) {
 		d->held[d->idom[i]].blocks += d->held[i].blocks;
@@ -318,10 +322,10 @@ dominators_make(struct tree_work *w)
 	if (!w->semi || !w->label || !w->ancestor || !d->idom || tree_find_semi(w) < 0)
 		return -1;
 	tree_find_idom(w);
-	d->held = calloc(d->nr, sizeof *d->held);
+	d->held = malloc(d->nr * sizeof *d->held);
 	if (!d->held)
 		return -1;
-	tree_sum(w);
+	tree_sum(d, w->c, false);
 	return 0;
 }
 
@@ -347,4 +351,36 @@ census_dominators_find(struct census_dominators *d, const struct census *c,
 		return err_set(e, ENOMEM, "cannot find which blocks hold which");
 	}
 	return 0;
+}
+
+void
+census_dominators_count_resident(struct census_dominators *d, const struct census *c)
+{
+	tree_sum(d, c, true);
+}
+
+/* ---- from the top ---- */
+
+int
+census_children_find(struct census_children *children, const struct census_dominators *d)
+{
+	children->first = calloc(d->nr, sizeof *children->first);
+	children->next = calloc(d->nr, sizeof *children->next);
+	if (!children->first || !children->next) {
+		census_children_release(children);
+		return -1;
+	}
+	for (uint32_t i = d->nr; i-- > 1;) {
+		children->next[i] = children->first[d->idom[i]];
+		children->first[d->idom[i]] = i;
+	}
+	return 0;
+}
+
+void
+census_children_release(struct census_children *children)
+{
+	free(children->first);
+	free(children->next);
+	*children = (struct census_children){ 0 };
 }

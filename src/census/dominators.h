@@ -46,4 +46,18 @@ int census_dominators_find(struct census_dominators *d, const struct census *c,
 void census_dominators_release(struct census_dominators *d);
 #define auto_census_dominators __attribute__((cleanup(census_dominators_release)))
 
+/* Count in D->held, of the blocks of C, only bytes that are in memory. */
+void census_dominators_count_resident(struct census_dominators *d, const struct census *c);
+
+/* The tree of dominators from the top, by place; 0: no such child. */
+struct census_children {
+	uint32_t *first; /* owned; the first child */
+	uint32_t *next;	 /* owned; the next child of the same parent */
+};
+
+/* Find the children of D into CHILDREN, zeroed or released.  0, or -1 without memory. */
+int census_children_find(struct census_children *children, const struct census_dominators *d);
+void census_children_release(struct census_children *children);
+#define auto_census_children __attribute__((cleanup(census_children_release)))
+
 #endif

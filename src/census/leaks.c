@@ -12,7 +12,6 @@
 #include "census/chunks.h"
 #include "census/edges.h"
 #include "census/mark.h"
-#include "census/type-names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +53,7 @@ struct leaks_step {
 
 struct leaks_search {
 	struct census *c;
-	uint32_t *same; /* owned; as of census_types_same(); NULL: no block has a type */
+	uint32_t *same; /* owned; as of census_type_table_by_name(); NULL: no block has a type */
 	struct {
 		struct leaks_step *v;
 		size_t nr, room;
@@ -367,7 +366,7 @@ leaks_begin_types(
 {
 	if (!table || !s->c->type_of.nr)
 		return 0;
-	s->same = census_types_same(table);
+	s->same = census_type_table_by_name(table);
 	l->type = calloc(table->type.nr + 1, sizeof *l->type);
 	return s->same && l->type ? 0 : -1;
 }

@@ -34,6 +34,7 @@ census_release(struct census *c)
 	free(c->pooled.v);
 	free(c->front.v);
 	free(c->hash.v);
+	free(c->partial.v);
 	*c = (struct census){ 0 };
 }
 

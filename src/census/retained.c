@@ -7,20 +7,18 @@
 #include "census/retained.h"
 
 #include "base/array.h"
-#include "census/type-names.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct retained_work {
 	struct census_retained *r;
 	const struct census *c;
 	const struct census_dominators *d;
 	const struct census_type_table *table;
-	uint32_t *child, *sibling; /* owned; by place: the first child, and the next one; 0: none */
-	uint32_t *same;		   /* owned; of each type: the first one of that name */
-	uint32_t *depth;	   /* owned; of each type: blocks of it above the present one */
+	struct census_children children; /* owned */
+	uint32_t *same;			 /* owned; of each type: the first one of that name */
+	uint32_t *depth; /* owned; of each type: blocks of it above the present one */
 	struct census_retained_type *type; /* owned; of each type */
 };
 
@@ -43,15 +41,6 @@ type_at_place(const struct retained_work *w, uint32_t place)
 	return node < first || !w->c->type_of.nr
 		? CENSUS_NO_TYPE
 		: w->same[w->c->type_of.v[node - first] & CENSUS_TYPE_MASK];
-}
-
-static void
-link_children(struct retained_work *w)
-{
-	for (uint32_t i = w->d->nr; i-- > 1;) {
-		w->sibling[i] = w->child[w->d->idom[i]];
-		w->child[w->d->idom[i]] = i;
-	}
 }
 
 static void
@@ -81,19 +70,19 @@ sum_types(struct retained_work *w)
 	uint32_t place = 0;
 
 	for (;;) {
-		if (w->child[place]) {
-			place = w->child[place];
+		if (w->children.first[place]) {
+			place = w->children.first[place];
 			type_enter(w, place);
 			continue;
 		}
-		while (place && !w->sibling[place]) {
+		while (place && !w->children.next[place]) {
 			w->depth[type_at_place(w, place)]--;
 			place = w->d->idom[place];
 		}
 		if (!place)
 			return;
 		w->depth[type_at_place(w, place)]--;
-		place = w->sibling[place];
+		place = w->children.next[place];
 		type_enter(w, place);
 	}
 }
@@ -140,7 +129,7 @@ list_owners(struct retained_work *w)
 			return -1;
 		*added = (struct census_retained_owner){ i, d->held[place] };
 	}
-	for (uint32_t i = w->child[0]; i; i = w->sibling[i])
+	for (uint32_t i = w->children.first[0]; i; i = w->children.next[i])
 		if (d->node[i] > d->nr_owners) {
 			w->r->shared.blocks += d->held[i].blocks;
 			w->r->shared.bytes += d->held[i].bytes;
@@ -172,17 +161,14 @@ list_types(struct retained_work *w)
 static int
 retained_sum(struct retained_work *w)
 {
-	const size_t nr = w->d->nr, nr_types = w->table->type.nr + 1;
+	const size_t nr_types = w->table->type.nr + 1;
 	const struct census_sum *held = &w->d->held[0];
 
-	w->child = calloc(nr, sizeof *w->child);
-	w->sibling = calloc(nr, sizeof *w->sibling);
-	w->same = census_types_same(w->table);
+	w->same = census_type_table_by_name(w->table);
 	w->depth = calloc(nr_types, sizeof *w->depth);
 	w->type = calloc(nr_types, sizeof *w->type);
-	if (!w->child || !w->sibling || !w->same || !w->depth || !w->type)
+	if (!w->same || !w->depth || !w->type || census_children_find(&w->children, w->d) < 0)
 		return -1;
-	link_children(w);
 	sum_types(w);
 	w->r->unreachable.blocks = w->c->in_use.blocks - held->blocks;
 	w->r->unreachable.bytes = w->c->in_use.bytes - held->bytes;
@@ -195,8 +181,7 @@ census_retained_sum(struct census_retained *r, const struct census *c,
 {
 	struct retained_work w = { .r = r, .c = c, .d = d, .table = table };
 	int failed = retained_sum(&w);
-	free(w.child);
-	free(w.sibling);
+	census_children_release(&w.children);
 	free(w.same);
 	free(w.depth);
 	free(w.type);

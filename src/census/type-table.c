@@ -3,6 +3,7 @@
 #include "census/type-table.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -164,6 +165,39 @@ census_type_find(const struct census_type_table *t, uint64_t addr)
 		if (t->type.v[t->slot[at]].address == addr)
 			return t->slot[at];
 	return CENSUS_NO_TYPE;
+}
+
+static int
+type_by_name(const void *a, const void *b, void *arg)
+{
+	const uint32_t *x = a, *y = b;
+	const struct census_type *type = arg;
+	const int order = strcmp(type[*x].name, type[*y].name);
+
+	return order ? order : (*x > *y) - (*x < *y);
+}
+
+uint32_t *
+census_type_table_by_name(const struct census_type_table *t)
+{
+	const struct census_type *type = t->type.v;
+	const uint32_t nr = (uint32_t)t->type.nr;
+	uint32_t *same = calloc((size_t)nr + 1, sizeof *same);
+	auto_free uint32_t *sorted = malloc(((size_t)nr + 1) * sizeof *sorted);
+
+	if (!same || !sorted) {
+		free(same);
+		return NULL;
+	}
+	for (uint32_t i = 0; i + 1 < nr; i++)
+		sorted[i] = i + 1;
+	if (nr > 1)
+		qsort_r(sorted, nr - 1, sizeof *sorted, type_by_name, t->type.v);
+	for (uint32_t i = 0; i + 1 < nr; i++)
+		same[sorted[i]] = i && strcmp(type[sorted[i]].name, type[sorted[i - 1]].name) == 0
+			? same[sorted[i - 1]]
+			: sorted[i];
+	return same;
 }
 
 /*

@@ -92,6 +92,12 @@ census_type_for(const struct census_type_table *t, uint64_t word, unsigned int n
 	return type && census_type_fits(&t->type.v[type], nr, last) ? type : CENSUS_NO_TYPE;
 }
 
+/*
+ * Return, for each type of T, the number of the first one with its name, which the caller frees;
+ * NULL without memory.
+ */
+uint32_t *census_type_table_by_name(const struct census_type_table *t);
+
 const char *census_evidence_name(enum census_evidence e);
 
 #endif

@@ -3,7 +3,10 @@
 #include "base/cleanup.h"
 #include "cmd/census-options.h"
 #include "cmd/command.h"
+#include "cmd/profile-io.h"
+#include "cmd/report-work.h"
 #include "census/dominators.h"
+#include "census/layers.h"
 #include "census/owners.h"
 #include "census/paths.h"
 #include "census/retained.h"
@@ -17,27 +20,54 @@
 #include "ui/processes.h"
 #include "ui/progress.h"
 #include "ui/ui.h"
+#include "view/retained-graph.h"
 #include "view/retained.h"
 
 #define DEFAULT_ROWS 16
+/* The graph joins frames of less than one part in so many. */
+#define GRAPH_PARTS 2000
 
 /* ---- options ---- */
 
 struct cmd_retained_options {
 	struct census_question ask;
-	size_t limit;
 	raddr holds; /* show what leads to the block at this address; 0: show sums */
+	struct profile_io_options io;
 };
 
 #define AT(member) UI_AT(struct cmd_retained_options, member)
 
 static const struct ui_option options[] = {
 	{ "lines", 'n', "N", 1, "at most N lines in each table; 0 is all of them (16)", UI_NUMBER,
-		AT(limit) },
+		AT(io.limit), UI_GIVEN(struct cmd_retained_options, io.has_limit) },
 	{ "holds", 0, "ADDRESS", 1, "show what leads to the block at ADDRESS instead", UI_ADDRESS,
 		AT(holds) },
+	{ "format", 0, "FORMAT", 1, "write {words} (text)", UI_WORD,
+		offsetof(struct cmd_retained_options, io.format),
+		.word = report_format_word_of_frames, .set = report_work_set_format,
+		.wrong = "is not one of the formats --help names" },
 	{ 0 },
 };
+
+static const struct ui_rule rules[] = {
+	UI_RULE(UI_EXCLUDES, struct cmd_retained_options, holds, io.format,
+		"--holds shows a path, and --format sums: one of them"),
+	{ 0 },
+};
+
+static void
+cmd_retained_check(struct argp_state *state, void *input)
+{
+	const struct cmd_retained_options *o = input;
+	const struct report_format *format = o->io.format;
+
+	if (o->ask.ui.json && format && format != &report_format_json)
+		argp_error(state, "--json and --format: one format at a time");
+	if (format && format->can & FORMAT_NEEDS_CALLS)
+		argp_error(state,
+			"--format=%s shows calls: use text, tree, flame, html, json or folded",
+			format->name);
+}
 
 static const struct ui_child children[] = {
 	{ &census_syntax, offsetof(struct cmd_retained_options, ask) },
@@ -46,6 +76,8 @@ static const struct ui_child children[] = {
 
 static const struct ui_syntax cmd_retained_syntax = {
 	.options = options,
+	.rules = rules,
+	.check = cmd_retained_check,
 	.children = children,
 	.args_doc = "[PID]",
 	.doc = "What holds the blocks of glibc's malloc: for each global variable and each thread, "
@@ -55,6 +87,7 @@ static const struct ui_syntax cmd_retained_syntax = {
 	       "at most 200 ms (--max-stop).\vExamples:\n"
 	       "  memdiag retained --pid 1234\n"
 	       "  memdiag retained --pid 1234 --holds 0x55d0c1a2b010\n"
+	       "  memdiag retained --pid 1234 --format=flame -o held.svg\n"
 	       "  memdiag retained --core core.1234 --json\n\n"
 	       "Sums of types overlap with those of variables and of other types. A stack counts "
 	       "only for what no variable leads to.\n\n" UI_EXIT_STATUS_HELP,
@@ -62,13 +95,85 @@ static const struct ui_syntax cmd_retained_syntax = {
 
 /* ---- the command ---- */
 
+/* The results, for any format. */
+struct cmd_retained_work {
+	struct census_owners owners;
+	struct census_dominators dominators;
+	struct census_retained retained;
+	struct census_path path;
+	struct census_layers layers;
+};
+
+static void
+cmd_retained_work_release(struct cmd_retained_work *w)
+{
+	census_owners_release(&w->owners);
+	census_dominators_release(&w->dominators);
+	census_retained_release(&w->retained);
+	census_path_release(&w->path);
+	census_layers_release(&w->layers);
+}
+
+static bool
+wants_graph(const struct cmd_retained_options *o)
+{
+	return o->io.format != &report_format_text && o->io.format != &report_format_json;
+}
+
+/* Find the frames of the graph. */
 static int
-cmd_retained_print(const struct retained_report *r, const struct cmd_retained_options *o,
-	struct ui_output *out, struct err *e)
+cmd_retained_find_layers(struct cmd_retained_work *w, const struct census_answer *s, struct err *e)
+{
+	const bool has_rss = retained_graph_has_rss(s);
+
+	if (has_rss)
+		census_dominators_count_resident(&w->dominators, &s->census);
+	return census_layers_make(&w->layers, &s->census, &w->dominators, &s->types, has_rss,
+		retained_graph_bytes(s) / GRAPH_PARTS, e);
+}
+
+/* Find out what O asks for. */
+static int
+cmd_retained_find(struct cmd_retained_work *w, struct retained_report *r,
+	const struct cmd_retained_options *o, struct census_answer *s, struct err *e)
+{
+	if ((o->holds.v && census_find_block(s, o->holds, &r->chunk, e) < 0) ||
+		census_owners_find(&w->owners, &s->census, &s->process.objects, e) < 0 ||
+		census_check_dominators(s, e) < 0 ||
+		census_dominators_find(&w->dominators, &s->census, &w->owners, e) < 0)
+		return -1;
+	if (o->holds.v)
+		return census_path_find(&w->path, &s->census, &w->owners, r->chunk, e);
+	if (wants_graph(o))
+		return cmd_retained_find_layers(w, s, e);
+	return census_retained_sum(&w->retained, &s->census, &w->dominators, &s->types, e);
+}
+
+static int
+cmd_retained_draw(const struct cmd_retained_work *w, const struct retained_report *r,
+	const struct cmd_retained_options *o, struct ui_output *out, struct err *e)
+{
+	auto_profile struct profile *p = NULL;
+	char title[64];
+	struct report_view view = { .words = &retained_graph_words,
+		.file = retained_graph_title(r->of, title, sizeof title),
+		.ui = &o->ask.ui };
+
+	if (retained_graph_make(&p, r, &w->layers, e) < 0)
+		return -1;
+	view.p = p;
+	return profile_io_write(&view, &o->io, &r->of->warnings, out, e);
+}
+
+static int
+cmd_retained_print(const struct cmd_retained_work *w, const struct retained_report *r,
+	const struct cmd_retained_options *o, struct ui_output *out, struct err *e)
 {
 	json_auto_t *document = NULL;
 
-	if (!o->ask.ui.json)
+	if (wants_graph(o))
+		return cmd_retained_draw(w, r, o, out, e);
+	if (o->io.format == &report_format_text)
 		return retained_show_text(out, &o->ask.ui, r, e);
 	document = retained_to_json(r, e);
 	return document ? ui_json_print(document, out, e) : -1;
@@ -79,27 +184,18 @@ static int
 cmd_retained_show(const struct cmd_retained_options *o, struct census_answer *s,
 	struct ui_output *out, struct ui_progress **progress, struct err *e)
 {
-	auto_census_owners struct census_owners owners = { 0 };
-	auto_census_dominators struct census_dominators dominators = { 0 };
-	auto_census_retained struct census_retained retained = { 0 };
-	auto_census_path struct census_path path = { 0 };
+	__attribute__((cleanup(cmd_retained_work_release))) struct cmd_retained_work w = { 0 };
 	struct retained_report r = { .of = s,
-		.owners = &owners,
-		.dominators = &dominators,
-		.retained = &retained,
-		.path = o->holds.v ? &path : NULL,
-		.limit = o->limit };
+		.owners = &w.owners,
+		.dominators = &w.dominators,
+		.retained = &w.retained,
+		.path = o->holds.v ? &w.path : NULL,
+		.limit = o->io.limit };
 
-	if ((o->holds.v && census_find_block(s, o->holds, &r.chunk, e) < 0) ||
-		census_owners_find(&owners, &s->census, &s->process.objects, e) < 0 ||
-		census_check_dominators(s, e) < 0 ||
-		census_dominators_find(&dominators, &s->census, &owners, e) < 0)
-		return -1;
-	if (o->holds.v ? census_path_find(&path, &s->census, &owners, r.chunk, e) < 0
-		       : census_retained_sum(&retained, &s->census, &dominators, &s->types, e) < 0)
+	if (cmd_retained_find(&w, &r, o, s, e) < 0)
 		return -1;
 	ui_progress_end(take_ptr(progress));
-	return cmd_retained_print(&r, o, out, e);
+	return cmd_retained_print(&w, &r, o, out, e);
 }
 
 static int
@@ -107,7 +203,8 @@ cmd_retained_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_retained_options o = {
 		.ask.wants_types = true,
-		.limit = DEFAULT_ROWS,
+		/* Frames may have the name of a function that allocates. */
+		.io = { .limit = DEFAULT_ROWS, .calls.has_allocators = true },
 	};
 	auto_progress struct ui_progress *progress = NULL;
 	auto_census_answer struct census_answer s = { .target = TARGET_NONE };
@@ -115,6 +212,8 @@ cmd_retained_run(int argc, char **argv, struct err *e)
 
 	census_question_begin(&o.ask);
 	ui_parse(&cmd_retained_syntax, argc, argv, &o);
+	if (profile_io_begin(&o.io, &o.ask.ui, e) < 0)
+		return -1;
 	deadline_set(o.ask.ui.timeout_ns);
 	limits_set_memory(&o.ask.ui);
 	progress = ui_progress_begin(&o.ask.ui, "reading the blocks");

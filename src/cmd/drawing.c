@@ -58,5 +58,5 @@ drawing_write(const struct report_view *v, struct ui_output *out, struct err *e)
 	return drawing_run(dot, out, e);
 }
 
-const struct report_format report_format_graph = { "graph", 0, 0, drawing_write,
+const struct report_format report_format_graph = { "graph", FORMAT_NEEDS_CALLS, 0, drawing_write,
 	"of calls, SVG, by dot of graphviz" };

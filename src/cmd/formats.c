@@ -29,13 +29,24 @@ report_format_note(size_t i)
 	return formats[i]->note;
 }
 
+/* Return the name of format I among those without WITHOUT, bits of enum report_format_can. */
+static const char *
+word_without(unsigned int without, size_t i)
+{
+	for (size_t k = 0; formats[k]; k++)
+		if (!(formats[k]->can & without) && i-- == 0)
+			return formats[k]->name;
+	return NULL;
+}
+
 const char *
 report_format_word_of_bytes(size_t i)
 {
-	size_t k = 0;
+	return word_without(FORMAT_NEEDS_BLOCKS, i);
+}
 
-	for (; formats[k]; k++)
-		if (!(formats[k]->can & FORMAT_NEEDS_BLOCKS) && i-- == 0)
-			return formats[k]->name;
-	return NULL;
+const char *
+report_format_word_of_frames(size_t i)
+{
+	return word_without(FORMAT_NEEDS_CALLS, i);
 }

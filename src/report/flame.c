@@ -161,8 +161,8 @@ flame_put_heading(const struct flame *f, bool is_file, const char *unnamed)
 	}
 	fputs("</text>\n<text x=\"4\" y=\"34\" id=\"notes\">", f->f);
 	if (f->nr_left_out)
-		fprintf(f->f, "%zu calls are too small to be drawn%s", f->nr_left_out,
-			*unnamed && is_file ? "; " : "");
+		fprintf(f->f, "%zu %s are too small to be drawn%s", f->nr_left_out,
+			report_words_of(f->v)->frames, *unnamed && is_file ? "; " : "");
 	if (is_file)
 		xml_put(f->f, unnamed, MAX_NAME_BYTES);
 	fprintf(f->f,

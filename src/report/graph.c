@@ -195,4 +195,4 @@ graph_write(const struct report_view *v, struct ui_output *out, struct err *e)
 	return report_print_dot(v, out->f, e);
 }
 
-const struct report_format report_format_dot = { "dot", 0, 0, graph_write };
+const struct report_format report_format_dot = { "dot", FORMAT_NEEDS_CALLS, 0, graph_write };

@@ -50,9 +50,10 @@ html_put_heading(const struct report_view *v, FILE *f, int level)
 	}
 	fprintf(f, "</h%d>\n<p class=\"facts\">", level);
 	xml_put(f, report_type_text(type, text, sizeof text), sizeof text);
-	fprintf(f, ": %s of %s, in %zu different stacks",
+	fprintf(f, ": %s of %s, in %zu different %s",
 		report_value(v, v->c->shown, shown, sizeof shown),
-		report_value(v, v->c->total, total, sizeof total), v->c->nr_stacks);
+		report_value(v, v->c->total, total, sizeof total), v->c->nr_stacks,
+		report_words_of(v)->stacks);
 	if (v->p->period_bytes > 1)
 		fprintf(f, ", one sample every %s",
 			text_bytes((uint64_t)v->p->period_bytes, period, sizeof period));
@@ -81,7 +82,6 @@ put_cell(const struct report_view *v, FILE *f, int64_t value)
 static int
 put_functions(const struct report_view *v, FILE *f, struct err *e)
 {
-	static const char *const titles[] = { "Functions", "Lines", "Objects" };
 	auto_free uint32_t *order = calls_order(v->c, v->by_cum);
 	size_t nr = 0;
 
@@ -90,7 +90,7 @@ put_functions(const struct report_view *v, FILE *f, struct err *e)
 	fprintf(f,
 		"<h2>%s</h2>\n<table id=\"functions\">\n<thead><tr><th>flat</th><th>flat%%</th>"
 		"<th>cum</th><th>cum%%</th><th>name</th></tr></thead>\n<tbody>\n",
-		titles[v->c->options.by]);
+		report_words_of(v)->title);
 	for (size_t i = 0; i < v->c->nodes.nr; i++) {
 		const struct calls_node *n = &v->c->nodes.v[order[i]];
 

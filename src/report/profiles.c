@@ -13,8 +13,8 @@ profiles_write_pprof(const struct report_view *v, struct ui_output *out, struct 
 	return pprof_write(v->p, out->f, e);
 }
 
-const struct report_format report_format_pprof = { "pprof", FORMAT_IS_PROFILE | FORMAT_IS_BINARY, 0,
-	profiles_write_pprof };
+const struct report_format report_format_pprof = { "pprof",
+	FORMAT_IS_PROFILE | FORMAT_IS_BINARY | FORMAT_NEEDS_CALLS, 0, profiles_write_pprof };
 
 static int
 profiles_write_heap(const struct report_view *v, struct ui_output *out, struct err *e)
@@ -23,4 +23,5 @@ profiles_write_heap(const struct report_view *v, struct ui_output *out, struct e
 }
 
 const struct report_format report_format_heap = { "heap",
-	FORMAT_IS_PROFILE | FORMAT_NEEDS_BLOCKS | FORMAT_TAKES_NAMES, 0, profiles_write_heap };
+	FORMAT_IS_PROFILE | FORMAT_NEEDS_BLOCKS | FORMAT_TAKES_NAMES | FORMAT_NEEDS_CALLS, 0,
+	profiles_write_heap };

@@ -29,8 +29,16 @@ struct report_blocks {
 	uint64_t nr_more; /* number of blocks not listed */
 };
 
+/* The words for a profile whose frames are not calls. */
+struct report_words {
+	const char *frames, *stacks; /* "calls", "stacks" */
+	const char *title;	     /* of the table of a page */
+	const char *column;	     /* of a tree as text */
+};
+
 struct report_view {
 	const struct profile *p;
+	const struct report_words *words; /* NULL: its frames are calls */
 	const struct calls *c;
 	/* The blocks of C's bytes, with the same nodes; NULL: not shown. */
 	const struct calls *blocks;

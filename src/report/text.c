@@ -50,6 +50,7 @@ report_type_text(const struct profile_type *type, char *buf, size_t size)
 		{ "temporary_objects", "blocks freed soon" },
 		{ "possible_space", "bytes in use at most" },
 		{ "possible_objects", "blocks in use at most" },
+		{ "resident_space", "bytes in memory" },
 	};
 	char name[64], unit[64];
 
@@ -61,6 +62,18 @@ report_type_text(const struct profile_type *type, char *buf, size_t size)
 	snprintf(buf, size, "%s (%s)", text_printable(type->name, name, sizeof name),
 		text_printable(type->unit, unit, sizeof unit));
 	return buf;
+}
+
+const struct report_words *
+report_words_of(const struct report_view *v)
+{
+	static const struct report_words words[] = {
+		[CALLS_BY_FUNCTION] = { "calls", "stacks", "Functions", "CALLS" },
+		[CALLS_BY_LINE] = { "calls", "stacks", "Lines", "CALLS" },
+		[CALLS_BY_OBJECT] = { "calls", "stacks", "Objects", "CALLS" },
+	};
+
+	return v->words ? v->words : &words[v->c->options.by];
 }
 
 /* Write ", older than 1.0 min, of 4.0 KiB or more" to BUF, "" without a choice, and return it. */
@@ -96,6 +109,7 @@ text_percent(double share, char *buf, size_t size)
 static void
 text_print_head(const struct report_view *v, FILE *f)
 {
+	const char *stacks = report_words_of(v)->stacks;
 	char file[512], type[160], shown[32], total[32], period[32], choice[160];
 
 	fprintf(f, "%s", text_printable(v->file, file, sizeof file));
@@ -117,7 +131,8 @@ text_print_head(const struct report_view *v, FILE *f)
 			v->blocks->shown == 1 ? "" : "s");
 	else
 		fputs(" in", f);
-	fprintf(f, " %zu stack%s", v->c->nr_stacks, v->c->nr_stacks == 1 ? "" : "s");
+	fprintf(f, " %zu %.*s", v->c->nr_stacks, (int)strlen(stacks) - (v->c->nr_stacks == 1),
+		stacks);
 	if (v->p->period_bytes > 1)
 		fprintf(f, ", one sample every %s",
 			text_bytes((uint64_t)v->p->period_bytes, period, sizeof period));
@@ -291,7 +306,8 @@ report_print_tree(const struct report_view *v, struct ui_output *out, struct err
 	if (report_unnamed_text(&unnamed, v, e) < 0 || tree_make(&tree, v->c, e) < 0 ||
 		ui_table_column(t, "CUM", true, e) < 0 || ui_table_column(t, "CUM%", true, e) < 0 ||
 		ui_table_column(t, "FLAT", true, e) < 0 ||
-		ui_table_column(t, "CALLS", false, e) < 0 || print_calls(&p, 0, e) < 0)
+		ui_table_column(t, report_words_of(v)->column, false, e) < 0 ||
+		print_calls(&p, 0, e) < 0)
 		return -1;
 	text_print_head(v, out->f);
 	if (ui_table_print(t, e) < 0)

@@ -21,4 +21,7 @@ const char *report_value(const struct report_view *v, int64_t value, char *buf, 
 /* Return the name of the values in text: "bytes in use". */
 const char *report_type_text(const struct profile_type *type, char *buf, size_t size);
 
+/* Return the words for the frames of V. */
+const struct report_words *report_words_of(const struct report_view *v);
+
 #endif

@@ -11,6 +11,9 @@
 /* The room for a name in a table; JSON has all of it. */
 #define TYPE_NAME_BYTES 256
 
+/* The name of what is in CPython's pools without a type. */
+#define TYPE_NAME_NO_OBJECT "no object: tables of dictionaries, values"
+
 /* Return the name of TYPE as in the source, which the caller frees; NULL without memory. */
 char *type_name_of(const struct census_type *type);
 

@@ -88,8 +88,8 @@ types_fill_pooled(struct ui_table *t, const struct ui_options *ui, const struct 
 			    t, ui, &row[i]->pooled, s->types.type.v[row[i]->type].name, e) < 0)
 			return -1;
 	if (s->census.pooled.v[CENSUS_NO_TYPE].blocks)
-		return types_add_pooled(t, ui, &s->census.pooled.v[CENSUS_NO_TYPE],
-			"no object: tables of dictionaries, values", e);
+		return types_add_pooled(
+			t, ui, &s->census.pooled.v[CENSUS_NO_TYPE], TYPE_NAME_NO_OBJECT, e);
 	return 0;
 }
 

@@ -476,10 +476,10 @@ check 'doc/verdicts.md has every verdict in its table' tabulates_causes
 # The runs in the tutorial are those of scripts/journeys.
 shows_journeys()
 {
-	sed -n 's/^    \$ \(memdiag .*\)/\1/p' doc/tutorial.md | sed 's/--pid [0-9]*/--pid PID/' |
-		sort >"$dir/shown"
+	sed -n 's/^    \$ \(memdiag .*\)/\1/p' doc/tutorial.md |
+		sed -e 's/--pid [0-9]*/--pid PID/' -e 's/--holds 0x[0-9a-f]*/--holds ADDRESS/' | sort >"$dir/shown"
 	sed -n 's/^show .*\(memdiag .*\)/\1/p' scripts/journeys |
-		sed 's/--pid "[^"]*"/--pid PID/' | sort | diff - "$dir/shown"
+		sed -e 's/--pid "[^"]*"/--pid PID/' -e 's/--holds "[^"]*"/--holds ADDRESS/' | sort | diff - "$dir/shown"
 }
 
 # run_of COMMAND FILE: the lines of that run in the file, up to the text that follows.

@@ -2,7 +2,7 @@
 # The runs that doc/tutorial.md and README show can be made again, and print what these say about them.
 . "$top_srcdir/tests/live/lib.sh"
 
-need mariadbd mariadb mariadb-install-db redis-server redis-cli setpriv
+need mariadbd mariadb mariadb-install-db redis-server redis-cli setpriv python3 jq
 [ "$(id -u)" -eq 0 ] || skip_all 'only root can start a server as somebody else'
 
 check 'scripts/journeys runs' sh -c "'$top_srcdir/scripts/journeys' '$top_builddir' >'$dir/runs' 2>&1"
@@ -45,6 +45,17 @@ check 'stacks: it waits in main' says 'stacks --pid' '^  #[0-9]+ +0x[0-9a-f]+ ma
 check 'log: the peak is in the middle' says 'timeline logs$' '^peak 51\.5 MiB at [0-9.]+ s; at the end 13\.1 MiB in 66000 blocks$'
 check 'log: who had it' says 'timeline logs --peak' '^40\.0 MiB .* export_orders$'
 check 'log: who has grown' says 'timeline logs --from' '^ *\+[0-9.]+ MiB .* remember_client$'
+check 'web: the server uses its memory' says 'info --pid [0-9]*$' '^VERDICT +live-large: '
+check 'web: retained comes next' says 'info --pid [0-9]*$' '^NEXT +memdiag retained .*-p [0-9]+$'
+check 'web: most is bytes of Python' says 'types --pid' '^ *3[0-9]{2}\.[0-9] MiB .* 5[0-9]{3}  python .* bytes$'
+check 'web: which its pages hold' says 'retained --pid.*--lines 4$' '^ *3[0-9]{2}\.[0-9] MiB +9[0-9]\.[0-9]% +50[0-9]{2}  objects of Python: Page$'
+check 'web: others are lost' says 'retained --pid.*--lines 4$' ' (49|50)[0-9]{2}  nothing: see memdiag leaks$'
+check 'web: the graph has the pages' says 'retained --pid.*--format=tree' '^ *3[0-9]{2}\.[0-9] MiB .*  bytes [(]50[0-9]{2}[)]$'
+check 'web: a page has the largest block' says 'retained --pid.*--holds' '^objects of Python: Page$'
+check 'web: and nothing else has' says 'retained --pid.*--holds' '^No other place has its address$'
+check 'web: a block for each visit is lost' says 'leaks --pid' '^Unreachable: [0-9.]+ KiB in (49|50)[0-9]{2} blocks'
+check 'web: the pages have their code' says 'report web.heap' ' Page\.__init__$'
+check 'web: what is lost has its line' says 'leaks --pid' ' count_visit at stats\.c:13 in stats\.so$'
 check 'trace: malloc has nothing of it' says 'info --pid [0-9]*$' '^VERDICT +other-allocator: '
 check 'trace: it is mapped' says 'maps.*--by=mapping' ' 192\.0 MiB +[0-9.]+ MiB .* anon over 64 MiB'
 check 'trace: each call has its stack' says 'trace.*--min-size' '^ .* mmap +128\.0 MiB .* map_table <- sort_day <- main'

@@ -1,10 +1,11 @@
 #!/bin/sh
 # retained on a program in C++ that says what it has: what its variables hold, what its types hold, and the path to a
-# block; on its core file; and addresses that are no block.
+# block; as graphs, whose sums are those of the kernel and of heap; on its core file; and addresses that are no block.
 # shellcheck disable=SC3043 # every sh we know has local
 . "$top_srcdir/tests/live/lib.sh"
 need jq
 need g++
+need python3
 
 budget='--max-stop 300s'
 # adds_up: whether roots hold all blocks, each once.
@@ -39,6 +40,90 @@ check_sums()
 		.[0].blocks == 1000 and .[0].retained.blocks >= 2000 and .[0].retained.blocks < 2020'
 }
 
+# ---- graphs ----
+
+# sum_of PATTERN: the bytes of the lines of $dir/folded that match; "" is all.
+sum_of()
+{
+	awk -v pattern="$1" '{ bytes = $NF; sub(/ [0-9]+$/, "") } $0 ~ pattern { sum += bytes } END { print sum + 0 }' "$dir/folded"
+}
+
+# rss_bytes: as the kernel counts it, page by page.
+rss_bytes()
+{
+	echo $(($(sed -n 's/^Rss: *\([0-9]*\) kB/\1/p' "/proc/$tracee_pid/smaps_rollup") * 1024))
+}
+
+# is_rss: draw the process in $dir/folded; all lines together are RSS.  The kernel may take pages away meanwhile: then
+# again.
+is_rss()
+{
+	local before after left=20
+	while [ $left -gt 0 ]; do
+		before=$(rss_bytes)
+		# shellcheck disable=SC2086 # two words
+		memdiag retained --pid "$tracee_pid" $budget --format=folded -f -o "$dir/folded" || return
+		after=$(rss_bytes)
+		[ "$before" != "$after" ] || break
+		left=$((left - 1))
+	done
+	[ "$(sum_of '')" -eq "$after" ] && return
+	echo "all lines have $(sum_of '') bytes, RSS is $before, then $after"
+	return 1
+}
+
+# same_held SYMBOL NAME: whether the lines of a variable have what retained --json, in $dir/sums, says that it holds.
+same_held()
+{
+	local want
+	want=$(jq --arg name "$1" '[.data.roots[] | select(.kind == "global" and (.symbol // "" | endswith($name))) |
+		.retained.bytes] | add' "$dir/sums")
+	[ "$(sum_of "^blocks of malloc [(][0-9]+[)];global $2 [(]")" -eq "$want" ] && return
+	echo "the lines have $(sum_of ";global $2 [(]") bytes, not $want"
+	return 1
+}
+
+# same_live: whether blocks have the resident bytes that heap counts by pages, but for headers of 8 bytes; of a block
+# with pages that are not there, it is unknown on which side of them its header's bytes are.
+same_live()
+{
+	local blocks
+	# shellcheck disable=SC2086 # two words
+	memdiag heap --pid "$tracee_pid" $budget --json || return
+	blocks=$(sed -n 's/^blocks of malloc (\([0-9]*\)).*/\1/p' "$dir/folded" | head -n 1)
+	near $(($(sum_of '^blocks of malloc') + 8 * blocks)) "$(jq '[.data.arenas[].live_resident_bytes] | add' "$dir/out")" 64
+}
+
+# graph_is KIND FORMAT NAME...: the graph is drawn, is whole, and shows the names as text.
+graph_is()
+{
+	local kind="$1" format="$2"
+	shift 2
+	# shellcheck disable=SC2086 # two words
+	memdiag retained --pid "$tracee_pid" $budget --format=$format -f -o "$dir/g.$kind" &&
+		python3 "$top_srcdir/tests/live/report-xml.py" $kind "$dir/g.$kind" "$@"
+}
+
+# check_graphs: of classes, whose sums are in $dir/out.
+check_graphs()
+{
+	cp "$dir/out" "$dir/sums"
+	check 'folded: all lines are RSS' is_rss
+	check 'folded: blocks are those that heap counts' same_live
+	check 'folded: the number of blocks' grep -q "^blocks of malloc ($(jq .data.in_use.blocks "$dir/sums"));" "$dir/folded"
+	check 'folded: what one variable holds' same_held 3all all
+	check 'folded: what another one holds' same_held 6others others
+	check 'folded: objects of a type are one frame, below the vector' grep -q -E \
+		';global others [(]classes[)];blocks of 32.0 KiB to 64.0 KiB [(]1[)];shapes::named [(]400[)] [0-9]+$' "$dir/folded"
+	check 'folded: bodies are a frame below the objects' grep -q ';shapes::circle (1000);blocks of 72 B (1000) 72000$' "$dir/folded"
+	check 'svg: the graph is whole' graph_is svg flame 'global others (classes)' 'shapes::circle (1000)' 'RSS of classes' \
+		'bytes in memory'
+	check 'html: the page is whole' graph_is html html 'global others (classes)' 'shapes::circle (1000)' 'Frames'
+	# shellcheck disable=SC2086 # two words
+	check 'tree: as text' exits 0 memdiag retained --pid "$tracee_pid" $budget --format=tree --lines 0
+	check 'tree: has the variable' grep -q '  global others (classes)$' "$dir/out"
+}
+
 check 'the program is built' g++ -O1 -std=c++17 -I"$top_srcdir/tests/tracees" -o "$dir/classes" \
 	"$top_srcdir/tests/tracees/classes.cc"
 start_command "$dir/classes"
@@ -47,6 +132,7 @@ check 'retained' exits 0 memdiag retained --pid "$tracee_pid" $budget --json
 check_sums 'process'
 check 'nothing is said on stderr' test ! -s "$dir/err"
 circle=$(jq -r '.data.types[] | select(.name == "shapes::circle") | .largest' "$dir/out")
+check_graphs
 # shellcheck disable=SC2086
 check 'the tables' exits 0 memdiag retained --pid "$tracee_pid" $budget
 check 'have the variable' grep -q '%  *6[0-9]*  global others (classes)$' "$dir/out"
@@ -64,11 +150,21 @@ check '--holds of the middle of a block' exits 0 memdiag retained --pid "$tracee
 	--holds "$(printf '0x%x' $((circle + 5)))"
 check 'is that of the block' json_is '.data.path.hops[1].address == "'"$circle"'"'
 # shellcheck disable=SC2086
+check '--holds has no graph' exits_saying 64 'one of them' memdiag retained --pid "$tracee_pid" --holds "$circle" --format=flame
+check 'graphs of calls are refused' exits_saying 64 'shows calls' memdiag retained --pid "$tracee_pid" --format=graph
+check 'two formats are refused' exits_saying 64 'one format at a time' memdiag retained --pid "$tracee_pid" --json --format=flame
+# shellcheck disable=SC2086
 check '--holds of no heap' exits_saying 64 '0x1000 is in no heap of malloc' memdiag retained --pid "$tracee_pid" $budget --holds 0x1000
 if command -v gcore >/dev/null; then
 	check 'gcore' sh -c "gcore -o '$dir/core' $tracee_pid >'$dir/gcore' 2>&1"
 	check 'its core file' exits 0 memdiag retained --core "$dir/core.$tracee_pid" --json
 	check_sums 'core file'
+	cp "$dir/out" "$dir/sums"
+	memdiag retained --core "$dir/core.$tracee_pid" --format=folded -f -o "$dir/folded"
+	check 'core file, folded: all lines are the bytes in use' test "$(sum_of '')" = "$(jq .data.in_use.bytes "$dir/sums")"
+	check 'core file, folded: nothing else is there' test "$(sum_of '')" = "$(sum_of '^blocks of malloc')"
+	check 'core file: a graph' exits 0 memdiag retained --core "$dir/core.$tracee_pid" --format=flame
+	check 'core file: its title says that it is not RSS' grep -q '>blocks of malloc, not RSS, of classes ' "$dir/out"
 else
 	skip 'a core file has the same sums' 'gcore is missing'
 fi
@@ -80,10 +176,48 @@ check 'a program with threads' exits 0 memdiag retained --pid "$tracee_pid" $bud
 check 'threads: all blocks are held once' json_is "$adds_up"
 check 'threads: what is lost' test "$(json .data.unreachable.blocks)" = \
 	"$(grep -c -e '^lost ' -e '^hidden ' "$dir/$tracee_pid.out")"
+unreachable=$(json .data.unreachable.bytes)
 check 'threads: blocks on a stack' json_is '[.data.roots[] | select(.kind == "stack" and .retained.blocks >= 10)] != []'
 # shellcheck disable=SC2086
 check '--holds of a block that is lost' exits 0 memdiag retained --pid "$tracee_pid" $budget --json \
 	--holds "$(sed -n 's/^lost single //p' "$dir/$tracee_pid.out" | head -n 1)"
 check 'nothing leads to it' json_is '.data.path | .root == null and .hops == [] and .referrers == 0'
+check 'folded: what is lost' is_rss
+check 'folded: it is as in the table' test "$(sum_of '^blocks of malloc [(][0-9]+[)];unreachable: ')" = "$unreachable"
 check 'that program still works' end_tracee
+
+# Blocks of 1 to 8 MiB, of which half is written to: so many pages, and one for the header.
+start_tracee large 8
+check 'large: all lines are RSS' is_rss
+check 'large: pages that are not in memory do not count' test "$(sum_of ';blocks of [0-9.]+ MiB')" -eq \
+	$(((36 * 128 + 8) * 4096 - 8 * 16))
+check 'large: of the largest block' test "$(sum_of ';blocks of 8.0 MiB to 16.0 MiB [(]1[)]$')" -eq $(((8 * 128 + 1) * 4096 - 16))
+check 'large: it still works' end_tracee
+
+# Names are data.
+hostile=$(printf 'x\033[31m<b>;&')
+cp "$dir/classes" "$dir/$hostile"
+start_command "$dir/$hostile"
+check 'hostile names: all lines are RSS' is_rss
+check 'hostile names: without control bytes and semicolons' grep -q -F ';global all (x\033[31m<b>:&);' "$dir/folded"
+check 'hostile names: svg' graph_is svg flame 'global all (x\033[31m<b>;&)' 'RSS of x\033[31m<b>;&'
+check 'hostile names: html' graph_is html html 'global all (x\033[31m<b>;&)' 'RSS of x\033[31m<b>;&'
+check 'hostile names: it still works' end_tracee
+
+# Pools of CPython are not blocks.
+cat >"$dir/pools.py" <<'PROGRAM'
+import sys
+kept = [object() for i in range(20000)]
+print("ready", flush=True)
+sys.stdin.read()
+print("alive" if len(kept) == 20000 else "dead")
+PROGRAM
+start_command python3 "$dir/pools.py"
+check 'pools: all lines are RSS' is_rss
+# shellcheck disable=SC2086
+check 'pools: types' exits 0 memdiag types --pid "$tracee_pid" $budget --json
+check 'pools: objects are in anonymous memory, by type' test \
+	"$(sum_of "^anon;objects in CPython's pools [(][0-9]+[)];")" -eq "$(json .data.pools.objects.bytes)"
+check 'pools: with their number' grep -q -E "^anon;objects in CPython's pools [(][0-9]+[)];object [(]20[0-9]{3}[)] [0-9]+\$" "$dir/folded"
+check 'pools: Python still works' end_tracee
 finish

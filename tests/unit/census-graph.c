@@ -392,6 +392,34 @@ same_places(const struct census *c)
 	return !census_chunks_next(&c->chunks, &next) && c->chunks.state.nr == (size_t)plan.nr;
 }
 
+/*
+ * Whether blocks count as resident by the words that were given; but for the last bytes, in which
+ * a header may be.
+ */
+static bool
+same_resident(const struct census *c)
+{
+	struct census_cursor at = CENSUS_CURSOR_NONE;
+	size_t next = 0;
+
+	while (census_chunks_next(&c->chunks, &at)) {
+		const struct chunk *want = &plan.chunk[at.chunk];
+		const uint64_t given = (uint64_t)want->nr_words * plan.word_bytes;
+		const bool is_whole = given + plan.header >= want->end - want->start;
+
+		if (is_block((int)at.chunk) &&
+			census_resident_bytes(c, &at, &next) !=
+				(is_whole ? census_block_bytes(c, &at) : given))
+			return false;
+	}
+	/* Blocks alone are kept, each once. */
+	for (size_t i = 0; i < c->partial.nr; i++)
+		if (!is_block((int)c->partial.v[i].chunk) ||
+			(i && c->partial.v[i - 1].chunk >= c->partial.v[i].chunk))
+			return false;
+	return true;
+}
+
 static bool
 same_owners(const struct census *c)
 {
@@ -1027,6 +1055,8 @@ test_seed(uint64_t nr)
 		wrong = "the census and its reading";
 	else if (!same_places(&c))
 		wrong = "the places of chunks";
+	else if (!same_resident(&c))
+		wrong = "the bytes in memory";
 	else if (!same_owners(&c))
 		wrong = "the chunk at an address";
 	else if (!same_edges(&c))
