@@ -72,7 +72,8 @@ for threads in 1 4; do
 	check 'record stop: all was freed' json_is '.data.noted | .freed == .allocated'
 	check 'the file of record stop is exact' agrees "$(written)"
 	check 'status of a process after record stop' exits 0 memdiag status --pid "$tracee_pid" --json
-	check 'record stop gives back what it took, but the filter of profiles' json_is '.data.sampler | .live_set_bytes <= 65536 + 8192 and .threads_bytes == 0'
+	# A page that is read later is one of memory where the kernel has no common page of zeros.
+	check 'record stop gives back what it took, but the filter of profiles' json_is '.data.sampler | .live_set_bytes <= 65536 + 8192 and .threads_bytes <= 4096'
 	check 'record stop of a record that has ended changes nothing' record stop -o "$dir/last"
 	check 'record stop of a record that has ended says so' json_is '.data.was_so_already and .data.file == null'
 	check 'profile start after a record' profile start --rate 1
