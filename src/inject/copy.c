@@ -321,6 +321,9 @@ copy_use(struct inject_copying *c, struct worker *h, const struct os_frozen *f, 
 	c->is_watched = pthread_create(&c->watch, NULL, copy_watch, c) == 0;
 	failed = !c->is_watched ? err_set(e, EAGAIN, "cannot start a thread")
 				: c->what->use(&c->copy, c, c->what->arg, e);
+	/* The OOM killer was faster than the watch. */
+	if (failed && c->copy.pid && !c->is_interrupted && !target_is_alive(&c->copy))
+		c->is_short = true;
 	inject_copy_end(c);
 	if (failed && c->is_short)
 		return err_set_kind(e, ERR_NO_SAFE_POINT, 0,

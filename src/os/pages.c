@@ -63,6 +63,12 @@ struct scan_arg {
 /* A scan that found nothing but took longer than this covers fewer addresses the next time. */
 #define SCAN_LONG_NS 100000
 #define REACH_MAX (UINT64_C(1) << 47)
+/*
+ * The number of scans in a row that found nothing and were not quick, after which the reason may be
+ * that each system call is slow, as under strace(1).  From then on processor time is compared,
+ * without the tracer's, until a scan finds something.
+ */
+#define EMPTY_MAX 32
 
 struct os_pages {
 	const struct core *core; /* if set, only BY is used as well */
@@ -73,6 +79,7 @@ struct os_pages {
 	uint64_t page_bytes;
 	uint64_t busy_ns;	/* since the last pause */
 	uint64_t reach_bytes;	/* maximum range of addresses of one scan; at least PIECE_BYTES */
+	unsigned int nr_empty;	/* scans in a row that found nothing and were not quick */
 	bool is_stopped;	/* so no thread of the target can wait for us */
 	struct zero_pages zero; /* for OS_PAGES_PAGEMAP */
 	const struct os_page_run *known; /* all runs below KNOWN_END; borrowed */
@@ -230,14 +237,26 @@ reach_from(const struct os_pages *p, uint64_t at, uint64_t end)
 	return end - at > p->reach_bytes ? at + p->reach_bytes : end;
 }
 
+/* Return the present time for adapt_reach(). */
+static uint64_t
+scan_time_ns(const struct os_pages *p)
+{
+	return p->nr_empty < EMPTY_MAX ? os_now_ns() : os_cpu_ns();
+}
+
 /* Only a scan that found nothing in its whole range shows that a longer one is cheap. */
 static void
 adapt_reach(struct os_pages *p, uint64_t passed_bytes, uint64_t took_ns)
 {
+	const bool is_empty = passed_bytes >= p->reach_bytes;
+
+	if (!is_empty)
+		p->nr_empty = 0;
+	else if (p->nr_empty < EMPTY_MAX)
+		p->nr_empty = took_ns < SCAN_LONG_NS / 4 ? 0 : p->nr_empty + 1;
 	if (took_ns > SCAN_LONG_NS)
 		p->reach_bytes /= 2;
-	else if (passed_bytes >= p->reach_bytes && took_ns < SCAN_LONG_NS / 4 &&
-		p->reach_bytes < REACH_MAX)
+	else if (is_empty && took_ns < SCAN_LONG_NS / 4 && p->reach_bytes < REACH_MAX)
 		p->reach_bytes *= 2;
 	if (p->reach_bytes < PIECE_BYTES)
 		p->reach_bytes = PIECE_BYTES;
@@ -248,12 +267,12 @@ walk_scan(struct os_pages *p, uint64_t at, uint64_t end, bool want_kind, run_fn 
 	struct err *e)
 {
 	while (at < end) {
-		uint64_t start_ns = os_now_ns(), next;
+		uint64_t start_ns = os_now_ns(), next, from_ns = scan_time_ns(p);
 		int n = scan(p, at, reach_from(p, at, end), want_kind, &next);
 
 		if (n < 0)
 			return err_set(e, errno, "cannot scan the page tables of %d", p->pid);
-		adapt_reach(p, next - at, os_now_ns() - start_ns);
+		adapt_reach(p, next - at, scan_time_ns(p) - from_ns);
 		be_polite(p, start_ns);
 		for (int i = 0; i < n; i++) {
 			const struct pages_run *r = &p->run[i];

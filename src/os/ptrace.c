@@ -90,6 +90,12 @@ os_coarse_ns(void)
 	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
+uint64_t
+os_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void
 os_sleep_ns(uint64_t ns)
 {

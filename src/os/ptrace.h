@@ -20,6 +20,8 @@ uint64_t os_now_ns(void);
  * os_now_ns().
  */
 uint64_t os_coarse_ns(void);
+/* Return the processor time of the calling thread. */
+uint64_t os_cpu_ns(void);
 void os_sleep_ns(uint64_t ns);
 
 /* Return whether A and B are threads of processes that share one address space (kcmp). */

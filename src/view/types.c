@@ -35,8 +35,7 @@ types_print_head(const struct ui_output *out, const struct ui_options *ui,
 	view_census_head(out, ui, s);
 	fprintf(out->f, ", unknown %.1f%%\n",
 		all ? 100.0 * (double)k->unknown.bytes / (double)all : 0);
-	types_print_share(
-		out, ui, "proven", &k->proven, all, "blocks that show their type");
+	types_print_share(out, ui, "proven", &k->proven, all, "blocks that show their type");
 	types_print_share(out, ui, "inferred", &k->inferred, all, "blocks that these lead to");
 	types_print_share(
 		out, ui, "global", &k->global, all, "others that global variables lead to");

@@ -84,7 +84,7 @@ static void
 test_wrong(void)
 {
 	static const char *const line[] = { "size:", "size:many", "size", "shape:square",
-		"leak:", "type:", "module:", "module", "modul:x", "race:foo", "size 56", ":",
+		"leak:", "type:", "module:", "module", "mod:x", "race:foo", "size 56", ":",
 		"leak" };
 
 	for (size_t i = 0; i < sizeof line / sizeof *line; i++) {

@@ -29,11 +29,19 @@ struct run {
 #define SCAN _IOWR('f', 16, struct scan)
 #define IS_PRESENT (UINT64_C(1) << 3)
 
-static uint64_t cost_ns;
-static bool has_runs; /* every other page is present; else none */
+static uint64_t cost_ns, cpu_ns;
+static bool is_traced; /* a scan takes little processor time */
+static bool has_runs;  /* every other page is present; else none */
 static uint64_t nr_scans, longest_bytes, last_bytes;
 
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
+uint64_t __wrap_os_cpu_ns(void);
+
+uint64_t
+__wrap_os_cpu_ns(void)
+{
+	return cpu_ns;
+}
 
 void
 __wrap_os_sleep_ns(uint64_t ns)
@@ -52,6 +60,7 @@ __wrap_ioctl(int fd, unsigned long request, void *arg)
 	if (request != SCAN)
 		return -1;
 	now_ns += cost_ns;
+	cpu_ns += is_traced ? 1000 : cost_ns;
 	nr_scans += a->end > a->start;
 	last_bytes = a->end - a->start;
 	longest_bytes = last_bytes > longest_bytes ? last_bytes : longest_bytes;
@@ -113,5 +122,13 @@ main(void)
 		walk(p, PAGE, false, 1000);
 	walk(p, PIECE * 2, false, 200000);
 	is_u64(longest_bytes, PIECE, "quick scans of single pages do not lengthen it");
+	is_traced = true;
+	walk(p, 4 * TIB, false, 50000);
+	ok(nr_scans < 100, "where each call is slow, processor time counts: %" PRIu64 " scans",
+		nr_scans);
+	is_u64(walk(p, 8 * PIECE, true, 1000), 4 * PIECE, "where there are pages it ends");
+	is_traced = false;
+	walk(p, 4 * TIB, false, 200000);
+	ok(last_bytes <= PIECE, "and slow scans shrink it again");
 	return tap_end();
 }
