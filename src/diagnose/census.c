@@ -184,19 +184,24 @@ census_read_space(struct census_answer *s, struct err *e)
 struct census_of_copy {
 	struct census_answer *s;
 	struct census_options *how;
+	struct inject_copying *copying;
 };
 
 static void
 census_end_copy(void *arg)
 {
-	inject_copy_end(arg);
+	const struct census_of_copy *of = arg;
+
+	inject_copy_end(of->copying);
+	if (of->how->after)
+		of->how->after(of->how->arg);
 }
 
 static int
 census_read_copy(
 	const struct target *copy, struct inject_copying *copying, void *arg, struct err *e)
 {
-	const struct census_of_copy *of = arg;
+	struct census_of_copy *of = arg;
 	struct census_answer *s = of->s;
 	struct process process = s->process;
 	struct census_options how = *of->how;
@@ -204,9 +209,10 @@ census_read_copy(
 
 	process.target = copy;
 	process.maps = (struct regions){ 0 };
+	of->copying = copying;
 	how.max_stop_ns = 0;
 	how.after = census_end_copy;
-	how.arg = copying;
+	how.arg = of;
 	threads_release(&s->space.threads);
 	if (regions_read(&process.maps, copy, e) < 0)
 		return -1;
@@ -223,7 +229,7 @@ census_look_at_copy(struct census_answer *s, const struct census_question *q,
 	struct census_options *how, struct err *e)
 {
 	auto_inject_target struct inject_target *callee = NULL;
-	struct census_of_copy of = { s, how };
+	struct census_of_copy of = { s, how, NULL };
 	const struct inject_copy what = { q->max_stop_ns, census_read_copy, &of };
 	const struct inject_options inject = {
 		.wait_ns =

@@ -96,4 +96,14 @@ check 'a bad line: usage' leaks 64 --suppressions "$dir/suppressions"
 check 'its number' says "line 2: 'leak' is not a suppression"
 check 'a file that is missing' exits 1 memdiag leaks --pid "$tracee_pid" --suppressions "$dir/missing"
 check 'the program still works' end_tracee
+
+# ---- of a copy ----
+
+start_tracee loser threads
+check 'of a copy: a record begins' memdiag record start --wait=300s --timeout=600s --pid "$tracee_pid"
+check 'of a copy: blocks are lost' obeys 'large 20'
+check 'leaks --fork while it is recorded' leaks 1 --fork --json
+check 'of a copy: each has its stack' test "$(heads_by lose_large)" = 20
+check 'of a copy: the record ends' memdiag record stop --wait=300s --timeout=600s --pid "$tracee_pid" -o "$dir/of-copy"
+check 'of a copy: the program still works' end_tracee
 finish

@@ -1,5 +1,6 @@
 /*
- * loser: blocks that are lost on command, each from a function that says it.
+ * loser [threads]: blocks that are lost on command, each from a function that says it; with a
+ * second thread that waits.
  *
  *	small N		N blocks of 40 bytes by lose_small()
  *	large N		N blocks of 5,000 bytes by lose_large()
@@ -70,10 +71,13 @@ obey(const char *line)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	char line[64];
 
+	(void)argv;
+	if (argc > 1)
+		tracee_thread(tracee_wait_for_ever, NULL);
 	tracee_ready();
 	while (tracee_command(line, sizeof line)) {
 		obey(line);
