@@ -267,7 +267,7 @@ census_look(struct census_answer *s, const struct census_question *q, struct cen
 			    : census_read(&s->census, &s->heap, &s->process, &s->space, how, e);
 	if (stops)
 		target_unclaim(&s->target);
-	if (failed && e->kind == ERR_NO_SAFE_POINT)
+	if (failed && e->kind == ERR_NO_SAFE_POINT && !q->by_fork)
 		err_hint(e, "--max-stop allows a longer one; --fork reads a copy of the process");
 	return failed || !q->wants_types
 		? failed

@@ -111,11 +111,12 @@ copy_check(const struct inject_copying *c, const struct os_status *s, struct err
 			fork_ns / 1000000);
 		return err_hint(e, "--max-stop allows a longer stop");
 	}
-	if (room < need)
-		return err_set_kind(e, ERR_NO_SAFE_POINT, 0,
-			"a copy of %d (%s) takes %s of memory and more, and %s are left", t->pid,
-			t->comm, text_bytes(need, a, sizeof a), text_bytes(room, b, sizeof b));
-	return 0;
+	if (room >= need)
+		return 0;
+	err_set_kind(e, ERR_NO_SAFE_POINT, 0,
+		"a copy of %d (%s) takes %s of memory and more, and %s are left", t->pid, t->comm,
+		text_bytes(need, a, sizeof a), text_bytes(room, b, sizeof b));
+	return err_hint(e, "Without --fork nothing is copied, and the stop is longer");
 }
 
 /* ---- the watch ---- */
