@@ -37,7 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!rule->line || !rule->text[0] || rule->text < s.text.v ||
 			rule->text >= s.text.v + size)
 			abort();
-		if (rule->kind == SUPPRESSION_NAME)
+		if (rule->kind >= SUPPRESSION_TYPE)
 			suppression_matches(rule->name, "aaaaaaaaaaaaaaaaaaaaaaaab");
 	}
 	suppressions_release(&s);
