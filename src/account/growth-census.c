@@ -132,14 +132,15 @@ const struct growth_list types_shares_growth = {
 	.column = { { "bytes", "BYTES", false }, { "blocks", "BLOCKS", false } },
 };
 
+/* The members of the lists whose rows are types. */
+#define TYPES_ROWS                                                                                 \
+	.name = growth_name, .key = types_key, .text = types_label, .describe = types_describe,    \
+	.has_both = true
+
 const struct growth_list types_growth = {
 	.member = "types",
 	.title = "TYPE",
-	.name = growth_name,
-	.key = types_key,
-	.text = types_label,
-	.describe = types_describe,
-	.has_both = true,
+	TYPES_ROWS,
 	.column = { { "bytes", "BYTES", false }, { "blocks", "BLOCKS", false } },
 };
 
@@ -147,11 +148,7 @@ const struct growth_list types_below_growth = {
 	.member = "below",
 	.title = "BELOW BLOCKS OF THE TYPE",
 	.rows = types_rows,
-	.name = growth_name,
-	.key = types_key,
-	.text = types_label,
-	.describe = types_describe,
-	.has_both = true,
+	TYPES_ROWS,
 	.column = { { "below.bytes", "BYTES", false }, { "below.blocks", "BLOCKS", false } },
 };
 
@@ -159,11 +156,7 @@ const struct growth_list types_pooled_growth = {
 	.member = "pooled",
 	.title = "TYPE, IN CPYTHON'S POOLS",
 	.rows = types_rows,
-	.name = growth_name,
-	.key = types_key,
-	.text = types_label,
-	.describe = types_describe,
-	.has_both = true,
+	TYPES_ROWS,
 	.column = { { "pooled.bytes", "BYTES", false }, { "pooled.blocks", "OBJECTS", false } },
 };
 

@@ -121,11 +121,9 @@ may_be_context_block(const struct census *c, const struct census_front *b)
 	if (census_front_has_end(b, 4) && is_in_malloc(c, w[0]) && is_null_or_in_malloc(c, w[1]) &&
 		is_null_or_in_malloc(c, w[2]))
 		return true;
-	if ((census_front_has_end(b, 3) || census_front_has_end(b, 5) ||
-		    census_front_has_end(b, 6)) &&
-		is_in_malloc(c, w[0]) && is_in_malloc(c, w[1]))
-		return true;
-	return false;
+	return (census_front_has_end(b, 3) || census_front_has_end(b, 5) ||
+		       census_front_has_end(b, 6)) &&
+		is_in_malloc(c, w[0]) && is_in_malloc(c, w[1]);
 }
 
 static bool
@@ -173,13 +171,28 @@ may_be_deflate(const struct census *c, const struct census_front *b)
 
 /* In 1.2.9 to 1.3.1 it has 7152 to 7160 bytes; before that it had no pointer to the stream. */
 static bool
-may_be_inflate(const struct census_front *b)
+may_be_inflate(const struct census *c, const struct census_front *b)
 {
 	const uint32_t mode = (uint32_t)b->word[1];
 
+	(void)c;
 	return b->bytes >= 7000 && b->bytes <= CENSUS_ZLIB_MAX_BYTES && is_address(b->word[0]) &&
 		b->word[0] % WORD == 0 && mode >= 16180 && mode <= 16211;
 }
+
+static const struct {
+	enum census_rule rule;
+	bool (*may_be)(const struct census *c, const struct census_front *b);
+} by_words[] = {
+	{ CENSUS_RULE_CONTEXT, may_be_context },
+	{ CENSUS_RULE_CONTEXT_BLOCK, may_be_context_block },
+	{ CENSUS_RULE_SLAB_BLOCK, may_be_slab },
+	{ CENSUS_RULE_NGINX, may_be_nginx },
+	{ CENSUS_RULE_APR, may_be_apr },
+	{ CENSUS_RULE_MEM_ROOT, may_be_mem_root },
+	{ CENSUS_RULE_DEFLATE, may_be_deflate },
+	{ CENSUS_RULE_INFLATE, may_be_inflate },
+};
 
 /* Return those of RULES that B's words allow. */
 static unsigned int
@@ -187,22 +200,9 @@ rules_for(const struct census *c, unsigned int rules, const struct census_front 
 {
 	unsigned int found = 0;
 
-	if (rules & CENSUS_RULE_CONTEXT && may_be_context(c, b))
-		found |= CENSUS_RULE_CONTEXT;
-	if (rules & CENSUS_RULE_CONTEXT_BLOCK && may_be_context_block(c, b))
-		found |= CENSUS_RULE_CONTEXT_BLOCK;
-	if (rules & CENSUS_RULE_SLAB_BLOCK && may_be_slab(c, b))
-		found |= CENSUS_RULE_SLAB_BLOCK;
-	if (rules & CENSUS_RULE_NGINX && may_be_nginx(c, b))
-		found |= CENSUS_RULE_NGINX;
-	if (rules & CENSUS_RULE_APR && may_be_apr(c, b))
-		found |= CENSUS_RULE_APR;
-	if (rules & CENSUS_RULE_MEM_ROOT && may_be_mem_root(c, b))
-		found |= CENSUS_RULE_MEM_ROOT;
-	if (rules & CENSUS_RULE_DEFLATE && may_be_deflate(c, b))
-		found |= CENSUS_RULE_DEFLATE;
-	if (rules & CENSUS_RULE_INFLATE && may_be_inflate(b))
-		found |= CENSUS_RULE_INFLATE;
+	for (size_t i = 0; i < sizeof by_words / sizeof *by_words; i++)
+		if (rules & by_words[i].rule && by_words[i].may_be(c, b))
+			found |= by_words[i].rule;
 	return found;
 }
 

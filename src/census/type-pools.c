@@ -111,23 +111,23 @@ judge_by_address(const void *a, const void *b)
 	return (x->b->start.v > y->b->start.v) - (x->b->start.v < y->b->start.v);
 }
 
+/* Compare an address with a block: 0 if the block contains it. */
+static int
+judge_in_block(const void *addr, const void *block)
+{
+	const struct census_front *b = ((const struct judge_block *)block)->b;
+	const uint64_t at = *(const uint64_t *)addr;
+
+	if (at < b->start.v)
+		return -1;
+	return at - b->start.v >= b->bytes;
+}
+
 /* Return the block that contains ADDR; NULL if its front was not kept. */
 static struct judge_block *
 judge_at(const struct pools_judge *j, uint64_t addr)
 {
-	size_t from = 0, to = j->nr;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (j->block[mid].b->start.v <= addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from && addr - j->block[from - 1].b->start.v < j->block[from - 1].b->bytes
-		? &j->block[from - 1]
-		: NULL;
+	return bsearch(&addr, j->block, j->nr, sizeof *j->block, judge_in_block);
 }
 
 /* Return the block at ADDR to which RULE may apply; NULL if it may not. */

@@ -168,11 +168,11 @@ types_add_block(struct types_sum *s, const struct census_cursor *at)
 	else if (below)
 		sum_add(&s->row[below].below, bytes);
 	sum_add(types_known_sum(&s->s->known, type, owner), bytes);
-	if (s->by)
-		sum_add(types_known_sum(
-				&s->s->group[s->by->of(at, type ? type : below, s->by->arg)], type,
-				owner),
-			bytes);
+	if (s->by) {
+		const uint32_t group = s->by->of(at, type ? type : below, s->by->arg);
+
+		sum_add(types_known_sum(&s->s->group[group], type, owner), bytes);
+	}
 }
 
 /* A class has several vtables if it has several bases, or is in several objects. */

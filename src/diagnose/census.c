@@ -39,7 +39,7 @@
 #define OWN_SHARE 4
 /* For each block, besides four bytes for each pointer to one (census/dominators.c). */
 #define DOMINATORS_BYTES 48
-/* How long a thread is looked for that makes a copy. */
+/* The longest search for a thread that can make a copy. */
 #define FORK_WAIT_NS UINT64_C(5000000000)
 /* Below this no need is announced. */
 #define OWN_SMALL_BYTES (UINT64_C(256) << 20)

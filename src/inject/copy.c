@@ -56,7 +56,7 @@ struct inject_copying {
 	const struct inject_copy *what;
 	struct inject_copied *done;
 	pid_t helper;
-	struct target copy; /* pid 0: there is none */
+	struct target copy; /* pid 0: not made yet, or ended */
 	uint64_t made_ns;
 	pthread_t watch;
 	bool is_watched;

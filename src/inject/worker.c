@@ -1,6 +1,7 @@
 /* Calls in a stopped thread.  doc/internals/inject.md draws the frames. */
 #include <config.h>
 
+#include "inject/birth.h"
 #include "inject/inject-priv.h"
 #include "inject/needs.h"
 #include "inject/safety-priv.h"
@@ -14,8 +15,6 @@
 #include "os/target.h"
 #include "stop/registers.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +28,6 @@
 #define WORKSPACE_CALL_BYTES UINT64_C(24576)
 
 #define STARVED_NS UINT64_C(2000000000)
-
-#ifndef SYS_clone3
-#define SYS_clone3 435 /* since Linux 5.3, on all processors */
-#endif
 
 /*
  * The signals that are not blocked during a call, unless the thread itself blocks them.
@@ -298,59 +293,6 @@ has_returned(const struct worker *c, const struct arch_regs *r)
 }
 
 /*
- * Return the address of the word that S, clone() or clone3(), has the kernel clear when the new
- * thread ends; {0} without such a word.
- */
-static raddr
-cleared_at_end(const struct worker *c, const struct os_syscall *s)
-{
-	uint64_t args[3]; /* struct clone_args (linux/sched.h): flags, pidfd, child_tid */
-	struct err e;
-
-	if (s->nr == SYS_clone)
-		return (raddr){ s->arg[0] & CLONE_CHILD_CLEARTID ? s->arg[arch_clone_child_tid]
-								 : 0 };
-	if (os_read(c->callee->target, (raddr){ s->arg[0] }, args, sizeof args, &e) < 0)
-		return (raddr){ 0 };
-	return (raddr){ args[0] & CLONE_CHILD_CLEARTID ? args[2] : 0 };
-}
-
-/*
- * Clear that word after the kernel has refused to make a thread, as if the thread had ended.  glibc
- * 2.43 takes it for the state of the thread and keeps its stack for ever while it is not 0
- * (nptl/pthread_create.c, create_thread; nptl/nptl-stack.h, __nptl_stack_in_use).  In earlier
- * releases it is the thread's number, which is still 0.  If this fails, the stack stays.
- */
-static void
-end_unborn(const struct worker *c)
-{
-	const uint32_t ended = 0;
-	struct os_syscall s;
-	struct err e;
-	raddr word = { 0 };
-
-	if (os_thread_syscall(c->callee->target, c->tid, &s, &e) == 0 && !s.is_running)
-		word = cleared_at_end(c, &s);
-	if (word.v)
-		os_part_write(c->callee->target,
-			&(struct os_part){ "the number of a thread", word, sizeof ended }, word,
-			&ended, sizeof ended, &e);
-}
-
-/*
- * Return whether making a thread was refused for good: after ENOSYS glibc tries another system
- * call, and after a signal the kernel makes the call again.
- */
-static bool
-is_refused_birth(const struct worker *c, const struct arch_regs *r)
-{
-	const long nr = arch_syscall_nr(r);
-
-	return (nr == SYS_clone || nr == SYS_clone3) &&
-		(c->result == -EAGAIN || c->result == -ENOMEM || c->result == -EPERM);
-}
-
-/*
  * Handle one stop.  Returns 1 with *RET when the run is over, 0 to continue with *RET_SIG, -1 on
  * failure.
  */
@@ -390,8 +332,7 @@ worker_take_stop(struct worker *c, const struct os_stop *stop, enum worker_end *
 		return -1;
 	if (!c->is_in_syscall) {
 		c->result = arch_result(&regs);
-		if (is_refused_birth(c, &regs))
-			end_unborn(c);
+		birth_note_exit(c->callee->target, c->tid, &regs);
 		return 0;
 	}
 	*ret = WORKER_RETURNED;

@@ -8,20 +8,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
+static int
+frozen_compare(const void *tid, const void *thread)
+{
+	const pid_t wanted = *(const pid_t *)tid;
+	const pid_t found = ((const struct frozen_thread *)thread)->tid;
+
+	return (wanted > found) - (wanted < found);
+}
+
 const struct frozen_thread *
 frozen_find(const struct os_frozen *f, pid_t tid)
 {
-	size_t from = 0, to = f->thread.nr;
-
-	while (from < to) {
-		const size_t mid = from + (to - from) / 2;
-
-		if (f->thread.v[mid].tid < tid)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from < f->thread.nr && f->thread.v[from].tid == tid ? &f->thread.v[from] : NULL;
+	return f->thread.nr
+		? bsearch(&tid, f->thread.v, f->thread.nr, sizeof *f->thread.v, frozen_compare)
+		: NULL;
 }
 
 int

@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "os/core-proc-priv.h"
-#include "os/frozen-threads-priv.h"
 #include "os/diagnose.h"
+#include "os/frozen-threads-priv.h"
 #include "os/os-priv.h"
 #include "os/os.h"
 #include "os/status-priv.h"

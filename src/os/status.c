@@ -384,10 +384,11 @@ const char *
 os_thread_comm(const struct target *t, pid_t tid, char buf[static OS_COMM_BYTES])
 {
 	auto_text struct text text = { 0 };
+	const struct frozen_thread *frozen = t->frozen ? frozen_find(t->frozen, tid) : NULL;
 	struct err e;
 
-	if (t->frozen && frozen_find(t->frozen, tid))
-		return strcpy(buf, frozen_find(t->frozen, tid)->comm);
+	if (frozen)
+		return strcpy(buf, frozen->comm);
 	if (read_open_file(t, tid, "comm", &text, &e) < 0 || !text.len)
 		return strcpy(buf, "?");
 	if (text.v[text.len - 1] == '\n')

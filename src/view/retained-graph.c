@@ -91,22 +91,25 @@ graph_add_part(const struct graph_work *w, uint32_t below, const char *name, uin
 
 /* ---- blocks ---- */
 
-/* Write the name of the blocks of FRAME to BUF, printable. */
+static void
+graph_name_size(const struct census_frame *frame, char *buf, size_t size)
+{
+	const bool is_range = frame->first_bytes < frame->last_bytes;
+	char first[32], last[32];
+
+	text_bytes(frame->first_bytes, first, sizeof first);
+	text_bytes(frame->last_bytes, last, sizeof last);
+	snprintf(buf, size, "blocks of %s%s%s (%" PRIu64 ")", first, is_range ? " to " : "",
+		is_range ? last : "", frame->blocks);
+}
+
+/* Write the name of the type of FRAME to BUF, printable. */
 static int
-graph_name_blocks(
+graph_name_type(
 	const struct graph_work *w, const struct census_frame *frame, char *buf, size_t size)
 {
-	char first[32], last[32], printable[TYPE_NAME_BYTES];
-
-	if (frame->kind == CENSUS_FRAME_SIZE) {
-		text_bytes(frame->first_bytes, first, sizeof first);
-		text_bytes(frame->last_bytes, last, sizeof last);
-		snprintf(buf, size, "blocks of %s%s%s (%" PRIu64 ")", first,
-			frame->first_bytes < frame->last_bytes ? " to " : "",
-			frame->first_bytes < frame->last_bytes ? last : "", frame->blocks);
-		return 0;
-	}
 	auto_free char *name = type_name_of(&w->r->of->types.type.v[frame->number]);
+	char printable[TYPE_NAME_BYTES];
 
 	if (!name)
 		return err_set(w->e, ENOMEM, "cannot name a type");
@@ -134,8 +137,11 @@ graph_name(const struct graph_work *w, const struct census_frame *frame, char *b
 	case CENSUS_FRAME_OTHERS:
 		snprintf(buf, size, "others (%" PRIu64 ")", frame->blocks);
 		return 0;
+	case CENSUS_FRAME_SIZE:
+		graph_name_size(frame, buf, size);
+		return 0;
 	default:
-		return graph_name_blocks(w, frame, buf, size);
+		return graph_name_type(w, frame, buf, size);
 	}
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# leaks gets SIGKILL at 2,000 random moments while it looks at programs that check themselves after each wait
-# (tests/tracees/notices): no program has a fault, and nothing is left in one.
+# leaks, with and without --fork, gets SIGKILL at 3,200 random moments while it looks at programs that check themselves
+# after each wait (tests/tracees/notices): no program has a fault, and nothing is left in one.
 # shellcheck disable=SC3043 # every sh we know has local
 # shellcheck disable=SC2034 # lib.sh reads it
 deadline=7200

@@ -1,5 +1,5 @@
 /*
- * graphs SHAPE BLOCKS [LOST]: a program whose blocks point to each other in a way that is
+ * graphs SHAPE BLOCKS [LOST [THREADS]]: a program whose blocks point to each other in a way that is
  * known.
  *
  *	hash	chains of a hash table, a pointer in each block; blocks of 40 to 160 bytes
@@ -13,7 +13,7 @@
  *
  * LOST blocks of them are lost in addition: for each six a single block, a list of two and a ring
  * of three.  "graphs lost-SHAPE BLOCKS" loses all of them: nothing has the address of the first.
- * It says "lost BLOCKS" before it is ready.
+ * It says "lost BLOCKS" before it is ready.  THREADS more threads wait.
  *
  * With gcc -fsanitize=leak it answers "check" with how many microseconds the sanitizer's own
  * check takes, and how many of processor time.
@@ -255,6 +255,8 @@ main(int argc, char **argv)
 	make(is_lost ? shape + 5 : shape);
 	if (is_lost)
 		held = NULL;
+	for (long i = tracee_number(argc, argv, 4, 0); i > 0; i--)
+		tracee_thread(tracee_wait_for_ever, NULL);
 	tracee_scrub();
 	tracee_say("lost %zu", nr_lost);
 	tracee_ready();

@@ -29,6 +29,7 @@
 #include "glibc/layout.h"
 #include "heap/heap.h"
 #include "heap/visit.h"
+#include "draw.h"
 #include "tap.h"
 
 #define NR_SEEDS 8000
@@ -58,17 +59,6 @@ static struct plan {
 	uint64_t root[40];
 	int nr_roots;
 } plan;
-
-static uint64_t seed;
-
-static uint64_t
-draw(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
 
 /* ---- a heap ---- */
 

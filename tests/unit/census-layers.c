@@ -12,6 +12,7 @@
 #include "census/layers.h"
 #include "census/read.h"
 #include "census/type-table.h"
+#include "draw.h"
 #include "tap.h"
 
 #define NR_SEEDS 8000
@@ -32,17 +33,6 @@ static struct plan {
 	bool is_block[BLOCKS_MAX];
 	bool is_resident; /* these count */
 } plan;
-
-static uint64_t seed;
-
-static uint64_t
-draw(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
 
 /* ---- a tree ---- */
 

@@ -8,22 +8,12 @@
 #include <string.h>
 
 #include "census/pools.h"
+#include "draw.h"
 #include "tap.h"
 
 #define NR_SEEDS 4000
 #define POOL_MAX 16384
 #define BLOCKS_MAX 1024
-
-static uint64_t seed;
-
-static uint64_t
-draw(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
 
 /* A pool, and what is right of it. */
 static struct made {

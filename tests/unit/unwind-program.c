@@ -10,6 +10,7 @@
 #include "unwind/program.h"
 #include "unwind/rule.h"
 #include "unwind/unwind-priv.h"
+#include "draw.h"
 #include "tap.h"
 
 #define START 0x1000
@@ -225,17 +226,6 @@ test_rules(void)
 #define MAX_BYTES 4096
 #define NR_MODELLED 17
 
-static uint64_t seed;
-
-static uint64_t
-random_below(uint64_t n)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % n;
-}
-
 struct model {
 	unsigned int cfa_reg;
 	int64_t cfa_at;
@@ -267,7 +257,7 @@ put_unsigned(struct maker *m, uint64_t v)
 		put(m, (v & 127) | 128);
 		v >>= 7;
 	}
-	if (random_below(8) == 0) {
+	if (draw(8) == 0) {
 		put(m, v | 128);
 		v = 0;
 	}
@@ -285,11 +275,10 @@ put_signed(struct maker *m, int64_t v)
 static void
 put_register(struct maker *m)
 {
-	const unsigned int r = (unsigned int)random_below(NR_MODELLED),
-			   other = (unsigned int)random_below(16);
-	const int64_t n = (int64_t)random_below(5000);
+	const unsigned int r = (unsigned int)draw(NR_MODELLED), other = (unsigned int)draw(16);
+	const int64_t n = (int64_t)draw(5000);
 
-	switch (random_below(9)) {
+	switch (draw(9)) {
 	case 0:
 		put(m, 0x80 + r);
 		put_unsigned(m, (uint64_t)n);
@@ -340,7 +329,7 @@ put_register(struct maker *m)
 		break;
 	default:
 		put(m, 0x05);
-		put_unsigned(m, 17 + random_below(100)); /* a vector register */
+		put_unsigned(m, 17 + draw(100)); /* a vector register */
 		put_unsigned(m, (uint64_t)n);
 	}
 }
@@ -348,10 +337,10 @@ put_register(struct maker *m)
 static void
 put_cfa(struct maker *m)
 {
-	const unsigned int r = (unsigned int)random_below(16);
-	const int64_t n = (int64_t)random_below(100000);
+	const unsigned int r = (unsigned int)draw(16);
+	const int64_t n = (int64_t)draw(100000);
 
-	switch (random_below(5)) {
+	switch (draw(5)) {
 	case 0:
 		put(m, 0x0c);
 		put_unsigned(m, r);
@@ -386,11 +375,11 @@ put_cfa(struct maker *m)
 static void
 put_advance(struct maker *m)
 {
-	const uint64_t by = random_below(3) ? random_below(64) : random_below(60000);
+	const uint64_t by = draw(3) ? draw(64) : draw(60000);
 
 	if (m->at <= m->pc)
 		m->want = m->now;
-	if (by < 64 && random_below(2)) {
+	if (by < 64 && draw(2)) {
 		put(m, 0x40 + by);
 	} else if (by < 256) {
 		put(m, 0x02);
@@ -406,7 +395,7 @@ put_advance(struct maker *m)
 static void
 put_any(struct maker *m)
 {
-	switch (random_below(8)) {
+	switch (draw(8)) {
 	case 0:
 	case 1:
 		put_advance(m);
@@ -446,14 +435,14 @@ is_wanted(const struct model *want)
 static bool
 one_random(void)
 {
-	struct maker m = { .at = START, .pc = START + random_below(20000) };
+	struct maker m = { .at = START, .pc = START + draw(20000) };
 
 	m.now.cfa_reg = 7;
 	m.now.cfa_at = 8;
 	m.now.reg[16].how = HOW_OFFSET;
 	m.now.reg[16].at = -8;
 	m.initial = m.now;
-	for (uint64_t n = random_below(100); n > 0; n--)
+	for (uint64_t n = draw(100); n > 0; n--)
 		put_any(&m);
 	if (m.at <= m.pc)
 		m.want = m.now;
