@@ -32,6 +32,8 @@
 #define NAME_BYTES 1024
 /* No piece of a string that is read reaches into another page. */
 #define STRING_STEP 64
+/* The words of a vtable, up to its first function, at most: a class has few virtual bases. */
+#define VTABLE_WORDS 32
 /* The data of an object that is read at most. */
 #define DATA_MAX_BYTES (UINT64_C(512) << 20)
 
@@ -184,17 +186,47 @@ search_object(struct type_search *s)
 
 	for (size_t i = 0; i < s->m->nr; i++) {
 		const struct region *r = &s->m->region[i];
+		/* Only a part of the last page of its data belongs to it. */
+		const uint64_t end = r->end.v < o->end.v ? r->end.v : o->end.v;
 
-		if (r->start.v < o->start.v || r->end.v > o->end.v || r->prot[0] != 'r' ||
-			r->prot[2] == 'x' || r->inode != o->inode)
+		if (r->start.v < o->start.v || r->prot[0] != 'r' || r->prot[2] == 'x' ||
+			r->inode != o->inode)
 			continue;
-		if (search_range(s, r->start.v, r->end.v) < 0)
+		if (search_range(s, r->start.v, end) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 /* ---- symbols ---- */
+
+static bool
+is_code(const struct type_search *s, uint64_t addr)
+{
+	const struct region *r = regions_find(s->m, (raddr){ addr });
+
+	return r && r->prot[2] == 'x';
+}
+
+/*
+ * Return the address of the vtable SYMBOL that objects have, that of its first function: before it
+ * are the type_info and the offset to the top, and offsets of virtual bases.
+ */
+static uint64_t
+vtable_address(const struct type_search *s, const struct image_symbol *symbol)
+{
+	uint64_t word[VTABLE_WORDS];
+	const size_t nr = symbol->size_bytes / sizeof *word < VTABLE_WORDS
+		? symbol->size_bytes / sizeof *word
+		: VTABLE_WORDS;
+	struct err ignored;
+
+	if (os_read_present(s->t, symbol->addr, word, nr * sizeof *word, &ignored) == 0)
+		for (size_t i = 2; i < nr; i++)
+			if (is_code(s, word[i]))
+				return symbol->addr.v + i * sizeof *word;
+	return symbol->addr.v + 2 * sizeof *word;
+}
 
 static int
 take_symbol(const char *name, const struct image_symbol *symbol, void *arg)
@@ -212,7 +244,7 @@ take_symbol(const char *name, const struct image_symbol *symbol, void *arg)
 	if (symbol->type != STT_OBJECT || symbol->size_bytes < 16)
 		return 0;
 	if (is_vtable) {
-		type.address += 16;
+		type.address = vtable_address(s, symbol);
 		type.name += 4;
 		type.evidence = CENSUS_VTABLE;
 	} else if (name[0] == '_' && name[1] == 'Z' && name[2] == 'T') {
