@@ -32,6 +32,7 @@ census_evidence_name(enum census_evidence e)
 		[CENSUS_CONTEXT] = "context",
 		[CENSUS_POOL] = "pool",
 		[CENSUS_PAIR] = "pair",
+		[CENSUS_GOBJECT] = "gobject",
 	};
 
 	return name[e];

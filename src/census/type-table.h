@@ -22,6 +22,7 @@ enum census_evidence {
 	CENSUS_CONTEXT, /* a memory context of PostgreSQL, with its name */
 	CENSUS_POOL,	/* a block of a pool, that knows its end */
 	CENSUS_PAIR,	/* a block and a word elsewhere that have each other's address */
+	CENSUS_GOBJECT, /* the address of a class of GObject, and the size of its instances */
 	NR_CENSUS_EVIDENCE,
 };
 

@@ -149,7 +149,9 @@ census_find_types(struct census_answer *s, struct err *e)
 		return -1;
 	if (census_types_find_python(&s->types, &s->target, &p->maps, &p->objects, e) < 0)
 		return -1;
-	return census_types_find_objects(&s->types, &s->target, &p->maps, &p->objects, e);
+	if (census_types_find_objects(&s->types, &s->target, &p->maps, &p->objects, e) < 0)
+		return -1;
+	return census_gclasses_find(&s->gclasses, &s->types, &s->target, &p->maps, &p->objects, e);
 }
 
 /* Explain that no thread uses libc's malloc, if the program has another one.  Returns -1. */
@@ -269,9 +271,11 @@ census_look(struct census_answer *s, const struct census_question *q, struct cen
 		target_unclaim(&s->target);
 	if (failed && e->kind == ERR_NO_SAFE_POINT && !q->by_fork)
 		err_hint(e, "--max-stop allows a longer one; --fork reads a copy of the process");
-	return failed || !q->wants_types
-		? failed
-		: census_types_judge(&s->census, &s->types, &s->process.objects, e);
+	if (failed || !q->wants_types)
+		return failed;
+	return census_types_judge(&s->census, &s->types, &s->process.objects, e) < 0
+		? -1
+		: census_gclasses_judge(&s->census, &s->gclasses, e);
 }
 
 int
@@ -306,6 +310,7 @@ void
 census_forget(struct census_answer *s)
 {
 	census_type_table_release(&s->types);
+	census_gclasses_release(&s->gclasses);
 	census_release(&s->census);
 	heap_release(&s->heap);
 	space_release(&s->space);

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "census/census.h"
+#include "census/type-gobject.h"
 #include "census/type-table.h"
 #include "glibc/process.h"
 #include "heap/heap.h"
@@ -28,7 +29,8 @@ struct census_answer {
 	struct process process;
 	struct space space;
 	struct heap heap;
-	struct census_type_table types; /* empty if they were not wanted */
+	struct census_type_table types;	 /* empty if they were not wanted */
+	struct census_gclasses gclasses; /* so are these */
 	struct census census;
 	struct os_status status;
 	bool has_status;  /* false for a core file */
