@@ -213,6 +213,7 @@ enum census_rule {
 	CENSUS_RULE_MEM_ROOT = 32, /* a block of a MEM_ROOT of MariaDB */
 	CENSUS_RULE_DEFLATE = 64,  /* the state of a zlib stream */
 	CENSUS_RULE_INFLATE = 128,
+	CENSUS_RULE_OBSTACK = 256, /* a chunk of an obstack */
 };
 
 /* The first words of a block that rules may apply to, as they were in the stop. */
@@ -220,7 +221,7 @@ struct census_front {
 	raddr start;
 	uint64_t bytes; /* usable */
 	uint32_t chunk;
-	uint8_t rules;			   /* those that its first words allow */
+	uint16_t rules;			   /* those that its first words allow */
 	bool is_mapped;			   /* it has its own mapping */
 	bool is_paired;			   /* another word that should have its address has it */
 	uint64_t word[CENSUS_FIRST_WORDS]; /* those after its end are 0 */

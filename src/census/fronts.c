@@ -14,6 +14,7 @@
  *	node of APR		next, ref, index, first_avail, endp (apr_allocator.h)
  *	MEM_ROOT of MariaDB	the header of my_malloc(): owner, size, key (my_malloc.c); then
  *				next, left, size (my_alloc.h)
+ *	chunk of an obstack	its end, the chunk before it (obstack.h of glibc and libiberty)
  *	state of zlib		the z_stream, whose "state" has the address of this; status or
  *				mode (deflate.h, inflate.h)
  */
@@ -180,6 +181,13 @@ may_be_inflate(const struct census *c, const struct census_front *b)
 		b->word[0] % WORD == 0 && mode >= 16180 && mode <= 16211;
 }
 
+static bool
+may_be_obstack(const struct census *c, const struct census_front *b)
+{
+	return b->bytes >= CENSUS_OBSTACK_MIN_BYTES && is_end(b, b->word[0]) &&
+		is_null_or_in_malloc(c, b->word[1]);
+}
+
 static const struct {
 	enum census_rule rule;
 	bool (*may_be)(const struct census *c, const struct census_front *b);
@@ -192,6 +200,7 @@ static const struct {
 	{ CENSUS_RULE_MEM_ROOT, may_be_mem_root },
 	{ CENSUS_RULE_DEFLATE, may_be_deflate },
 	{ CENSUS_RULE_INFLATE, may_be_inflate },
+	{ CENSUS_RULE_OBSTACK, may_be_obstack },
 };
 
 /* Return those of RULES that B's words allow. */
@@ -218,7 +227,7 @@ census_fronts_take(struct census *c, unsigned int rules, const struct census_fro
 	if (!added)
 		return -1;
 	*added = *block;
-	added->rules = (uint8_t)found;
+	added->rules = (uint16_t)found;
 	return 0;
 }
 

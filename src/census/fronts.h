@@ -11,8 +11,14 @@
 
 struct target;
 
+/* Rules for blocks of CENSUS_POOL_MIN_BYTES and more, in programs that have such pools. */
+#define CENSUS_RULES_POOL                                                                          \
+	(CENSUS_RULE_CONTEXT | CENSUS_RULE_CONTEXT_BLOCK | CENSUS_RULE_SLAB_BLOCK |                \
+		CENSUS_RULE_NGINX | CENSUS_RULE_APR | CENSUS_RULE_MEM_ROOT)
+
 /* Sizes of blocks for which there are rules; see fronts.c. */
 #define CENSUS_POOL_MIN_BYTES 128
+#define CENSUS_OBSTACK_MIN_BYTES 1024
 #define CENSUS_ZLIB_MIN_BYTES 5700
 #define CENSUS_ZLIB_MAX_BYTES 7300
 
@@ -20,9 +26,8 @@ struct target;
 static inline bool
 census_fronts_want(unsigned int rules, uint64_t bytes)
 {
-	return rules & ~(unsigned int)(CENSUS_RULE_DEFLATE | CENSUS_RULE_INFLATE)
-		? bytes >= CENSUS_POOL_MIN_BYTES
-		: bytes >= CENSUS_ZLIB_MIN_BYTES && bytes <= CENSUS_ZLIB_MAX_BYTES;
+	return bytes >= CENSUS_OBSTACK_MIN_BYTES ||
+		(rules & CENSUS_RULES_POOL && bytes >= CENSUS_POOL_MIN_BYTES);
 }
 
 /*

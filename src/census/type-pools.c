@@ -46,9 +46,9 @@ enum {
 
 /* The front of a block. */
 struct judge_block {
-	const struct census_front *b;
+	struct census_front *b;
 	uint32_t type; /* of a context, or of a block of one; 0: none, or not known yet */
-	bool is_seen;  /* its context was looked for */
+	bool is_seen;  /* its context, or the chunks before it, were looked for */
 };
 
 struct pools_judge {
@@ -84,7 +84,7 @@ judge_find_symbol(const struct objects *o, const char *name)
 unsigned int
 census_pool_rules(const struct objects *o)
 {
-	unsigned int rules = CENSUS_RULE_DEFLATE | CENSUS_RULE_INFLATE;
+	unsigned int rules = CENSUS_RULE_DEFLATE | CENSUS_RULE_INFLATE | CENSUS_RULE_OBSTACK;
 
 	for (size_t i = 0; i < o->nr; i++)
 		if (o->v[i].image && image_class(o->v[i].image) != ELFCLASS64)
@@ -366,6 +366,7 @@ static const struct {
 	const char *name;
 	const char *symbol; /* of the object that makes these */
 } fixed[] = {
+	{ CENSUS_RULE_OBSTACK, CENSUS_POOL, "_obstack_chunk", NULL },
 	{ CENSUS_RULE_NGINX, CENSUS_POOL, "ngx_pool_t", "ngx_create_pool" },
 	{ CENSUS_RULE_APR, CENSUS_POOL, "apr_memnode_t", "apr_allocator_alloc" },
 	{ CENSUS_RULE_MEM_ROOT, CENSUS_POOL, "MEM_ROOT", "alloc_root" },
@@ -417,6 +418,48 @@ judge_fixed(struct pools_judge *j, size_t at)
 	return 0;
 }
 
+/* ---- obstacks ---- */
+
+/* Return the chunk before B, which may be one of an obstack; NULL if there is none. */
+static struct judge_block *
+obstack_before(const struct pools_judge *j, const struct judge_block *b)
+{
+	return b->b->word[1] ? judge_for(j, b->b->word[1], CENSUS_RULE_OBSTACK) : NULL;
+}
+
+/*
+ * Return whether the chunks before B lead to a first one, which has none before it.  Each is seen
+ * once.
+ */
+static bool
+is_chain(const struct pools_judge *j, struct judge_block *b)
+{
+	struct judge_block *at = b;
+
+	while (at && at->b->word[1] && !at->is_seen) {
+		at->is_seen = true;
+		at = obstack_before(j, at);
+	}
+	/* A first chunk alone may be another structure that knows its end. */
+	return at && at != b && (at->b->is_paired || !at->b->word[1]);
+}
+
+/* Pair the chunks of obstacks with those before them. */
+static void
+judge_obstacks(struct pools_judge *j)
+{
+	for (size_t i = 0; i < j->nr; i++) {
+		struct judge_block *at = &j->block[i];
+
+		if (!(at->b->rules & CENSUS_RULE_OBSTACK) || at->is_seen || !is_chain(j, at))
+			continue;
+		for (; at && !at->b->is_paired; at = obstack_before(j, at))
+			at->b->is_paired = true;
+	}
+	for (size_t i = 0; i < j->nr; i++)
+		j->block[i].is_seen = false;
+}
+
 /* ---- all of them ---- */
 
 static int
@@ -424,6 +467,7 @@ judge_all(struct pools_judge *j)
 {
 	if (judge_by_place(j) < 0)
 		return -1;
+	judge_obstacks(j);
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		if (judge_fixed(j, i) < 0)
 			return -1;

@@ -1,13 +1,14 @@
 /*
  * pools SEED VERSION: memory contexts as PostgreSQL VERSION (13, 15, 16, 17) makes them, pools of
- * nginx, nodes of APR, MEM_ROOTs of MariaDB, states of zlib, and as many blocks that look like
- * these and are not.  It prints "EVIDENCE BLOCKS BYTES NAME" for each kind.
+ * nginx, nodes of APR, MEM_ROOTs of MariaDB, states of zlib, obstacks, and as many blocks that look
+ * like these and are not.  It prints "EVIDENCE BLOCKS BYTES NAME" for each kind.
  *
  * It exports the functions by which memdiag knows these programs.
  */
 #include "tracee.h"
 
 #include <malloc.h>
+#include <obstack.h>
 
 #define NR_CONTEXTS 60
 #define PAGE 4096
@@ -64,14 +65,15 @@ enum name {
 	MEM_ROOT,
 	DEFLATE,
 	INFLATE,
+	OBSTACK,
 	NR_NAMES,
 };
 
 static const char *const name[NR_NAMES] = { "ExecutorState", "CacheMemoryContext", "Caller tuples",
 	"MessageContext", "ngx_pool_t", "apr_memnode_t", "MEM_ROOT", "deflate_state",
-	"inflate_state" };
+	"inflate_state", "_obstack_chunk" };
 static const char *const evidence[NR_NAMES] = { "context", "context", "context", "context", "pool",
-	"pool", "pool", "pair", "pair" };
+	"pool", "pool", "pair", "pair", "pool" };
 static struct {
 	unsigned long blocks, bytes;
 } right[NR_NAMES];
@@ -443,6 +445,64 @@ make_zlib(int nr, bool is_lie, bool is_inflate, unsigned int from)
 	}
 }
 
+/* Random bytes in a chunk of an obstack. */
+static void *
+obstack_block(size_t size)
+{
+	return make_block(size);
+}
+
+#define obstack_chunk_alloc obstack_block
+#define obstack_chunk_free free
+
+static void
+make_obstacks(int nr)
+{
+	static struct obstack all[40];
+
+	for (int i = 0; i < nr; i++) {
+		obstack_init(&all[i]);
+		for (int k = (int)draw(30); k >= 0; k--)
+			obstack_alloc(&all[i], 2000 + draw(draw(10) ? 3000 : 200000));
+		for (struct _obstack_chunk *c = all[i].chunk; c && (c != all[i].chunk || c->prev);
+			c = c->prev)
+			is_now((word *)c, OBSTACK);
+	}
+}
+
+/* Blocks that know their end, and lead to no chunk, to each other, or to a chunk's middle. */
+static void
+make_obstack_lies(int nr)
+{
+	word *last = NULL;
+
+	for (int i = 0; i < nr; i++) {
+		size_t size = draw_size();
+		word *p = make_block(size), *other = make_block(size);
+
+		p[0] = at(p) + size;
+		other[0] = at(other) + size;
+		switch (draw(4)) {
+		case 0: /* alone */
+			p[1] = other[1] = 0;
+			break;
+		case 1: /* a ring */
+			p[1] = at(other);
+			other[1] = at(p);
+			break;
+		case 2:
+			p[1] = at(other) + 8;
+			other[1] = 0;
+			break;
+		default: /* the one before it does not know its end */
+			p[1] = at(other);
+			other[0] -= draw_gap(size);
+			other[1] = last ? at(last) : 0;
+		}
+		last = p;
+	}
+}
+
 /* Random bytes, lists and tables of pointers, and memory of blocks that were freed. */
 static void
 make_plain(int nr)
@@ -454,7 +514,7 @@ make_plain(int nr)
 		for (size_t k = 0; k < words; k++)
 			if (draw(3) == 0)
 				p[k] = at(kept[draw(nr_kept)]) + (draw(4) ? 0 : 8 * draw(4));
-			else if (draw(6) == 0)
+			else if (k && draw(6) == 0)
 				p[k] = at(p) + malloc_usable_size(p) - 8 * draw(6);
 			else if (draw(4) == 0)
 				p[k] = draw(1000);
@@ -475,6 +535,7 @@ main(int argc, char **argv)
 	make_mem_roots(80, false);
 	make_zlib(40, false, false, 0);
 	make_zlib(30, false, true, 50);
+	make_obstacks(40);
 	make_plain(2000);
 	make_lies();
 	make_nginx(100, true);
@@ -482,6 +543,7 @@ main(int argc, char **argv)
 	make_mem_roots(100, true);
 	make_zlib(40, true, false, 100);
 	make_zlib(40, true, true, 150);
+	make_obstack_lies(100);
 	make_plain(2000);
 	for (int i = 0; i < NR_NAMES; i++)
 		tracee_say("%s %lu %lu %s", evidence[i], right[i].blocks, right[i].bytes, name[i]);
