@@ -101,6 +101,24 @@ printable_length(const unsigned char *s)
 	return n;
 }
 
+size_t
+text_length(const char *s, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		unsigned char next[4] = { 0 };
+		size_t n;
+
+		memcpy(next, s + done, size - done < sizeof next ? size - done : sizeof next);
+		n = *next == '\t' || *next == '\n' || *next == '\r' ? 1 : printable_length(next);
+		if (!n)
+			break;
+		done += n;
+	}
+	return done;
+}
+
 /* As text_printable(); if IS_EXACT, as text_escape().  Returns whether all of S is in BUF. */
 static bool
 escape(const char *s, char *buf, size_t size, bool is_exact)

@@ -43,6 +43,12 @@ const char *text_abbreviate(const char *s, char *buf, size_t size);
  */
 const char *text_escape(const char *s, char *buf, size_t size);
 
+/*
+ * Return how many of the SIZE bytes at S, from the first one on, are text: characters that
+ * text_printable() keeps, tabs and ends of lines.  A character that is cut off is no text.
+ */
+size_t text_length(const char *s, size_t size);
+
 /* Print BYTES for people, "512 B", "4.0 KiB", "1.2 GiB" ..., into BUF; return BUF. */
 const char *text_bytes(uint64_t bytes, char *buf, size_t size);
 

@@ -79,6 +79,9 @@ enum census_state {
 	CENSUS_BLOCK = 1,   /* else not the program's */
 	CENSUS_REACHED = 2, /* from a root */
 	CENSUS_SEEN = 4,    /* for the use of one function, which clears it */
+	/* Only where contents are wanted: see contents.h. */
+	CENSUS_ZERO = 8,
+	CENSUS_TEXT = 16,
 };
 
 /* A block with pages that are not in memory. */
@@ -241,6 +244,7 @@ struct census_options {
 	bool is_unaligned;    /* a word may begin at every fourth byte */
 	bool masks_tags;      /* the high 16 bits of a word are no part of the address */
 	bool wants_hashes;    /* for census_looks_add() */
+	bool wants_contents;  /* for census_contents_find() */
 	const struct census_type_table *types; /* NULL: types are not looked for */
 	unsigned int rules; /* of enum census_rule, for which fronts are kept; 0 without types */
 	/* Memory that is not the program's: the NR_SKIPS ranges at SKIP hold no roots. */

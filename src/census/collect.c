@@ -37,12 +37,15 @@ collect_fail(struct census_collector *c)
 
 /* ---- the beginning ---- */
 
-/* Forget the first words of the present chunk. */
+/* Forget the words of the present chunk. */
 static void
-forget_first(struct census_collector *c)
+forget_words(struct census_collector *c)
 {
 	c->first_bytes = 0;
-	c->has_begun = false;
+	c->has_begun = c->has_last = false;
+	c->hash = 0;
+	c->scan = (struct census_scan){ 0 };
+	census_contents_begin(&c->contents);
 }
 
 /* Add the slots of memory where malloc's is expected.  0, or -1 with E. */
@@ -76,9 +79,6 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 	c->is_whole = true;
 	c->closed = 0;
 	c->header_bytes = 2 * look->layout->word_bytes;
-	c->has_last = false;
-	c->hash = 0;
-	c->scan = (struct census_scan){ 0 };
 	c->resident_bytes = 0;
 	all->knows_pages = look->pages != NULL;
 	all->partial.nr = 0;
@@ -92,7 +92,7 @@ collect_begin(const struct heap_look *look, void *arg, struct err *e)
 	all->chunks.granule_shift = all->slots.granule_shift;
 	all->type_of.nr = 0;
 	all->front.nr = 0;
-	forget_first(c);
+	forget_words(c);
 	census_chunks_cut(&all->chunks, 0);
 	census_edges_cut(&all->edges, 0, 0);
 	return collect_expect(c, look, e);
@@ -124,16 +124,13 @@ collect_arena(bool is_again, void *arg)
 		cut_partial(all);
 	}
 	c->arena_fronts = all->front.nr;
-	forget_first(c);
+	forget_words(c);
 	c->resident_bytes = 0;
 	c->at_word = 0;
 	c->type = CENSUS_NO_TYPE;
 	c->arena_extents = all->chunks.extent.nr;
 	c->arena_edges = c->closed = all->edges.to.nr;
 	c->arena_unread = all->unread_bytes;
-	c->has_last = false;
-	c->hash = 0;
-	c->scan = (struct census_scan){ 0 };
 }
 
 /*
@@ -279,6 +276,8 @@ collect_words(const char *at, uint64_t bytes, uint64_t left, void *arg)
 		collect_across(c, at, bytes);
 	if (c->how->wants_hashes)
 		c->hash = collect_hash(c->hash, at, bytes, all->word_bytes);
+	if (c->how->wants_contents)
+		census_contents_scan(&c->contents, at, bytes);
 	if (census_edges_scan(all, at, bytes, &c->scan) < 0)
 		collect_fail(c);
 }
@@ -293,8 +292,6 @@ collect_end_hash(struct census_collector *c)
 		*hash = (uint32_t)c->hash;
 	else if (c->how->wants_hashes)
 		collect_fail(c);
-	c->hash = 0;
-	c->has_last = false;
 }
 
 /* Keep how much of the block that ends, of BYTES with its header, is in memory, unless all is. */
@@ -320,6 +317,10 @@ collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 	struct census_collector *c = arg;
 	struct census *all = c->census;
 	struct census_edges *g = &all->edges;
+	const uint8_t state = use != HEAP_USE_BLOCK
+		? 0
+		: (uint8_t)(CENSUS_BLOCK |
+			  (c->how->wants_contents ? census_contents_state(&c->contents) : 0));
 
 	if (use == HEAP_USE_UNKNOWN)
 		all->unread_bytes += bytes;
@@ -331,14 +332,12 @@ collect_chunk(uint64_t addr, uint64_t bytes, enum heap_use use, void *arg)
 	if (c->error.kind || close_partial(c, bytes) < 0 ||
 		census_edges_close(g, (uint32_t)all->chunks.state.nr, g->to.nr - c->closed,
 			c->scan.headers) < 0 ||
-		census_chunks_add(&all->chunks, addr + c->header_bytes,
-			use == HEAP_USE_BLOCK ? CENSUS_BLOCK : 0) < 0 ||
+		census_chunks_add(&all->chunks, addr + c->header_bytes, state) < 0 ||
 		(c->how->types && close_type(c) < 0) ||
 		(c->first_bytes && use == HEAP_USE_BLOCK && close_first(c, addr, bytes) < 0))
 		collect_fail(c);
-	forget_first(c);
+	forget_words(c);
 	c->closed = g->to.nr;
-	c->scan = (struct census_scan){ 0 };
 }
 
 static void

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "census/census.h"
+#include "census/contents.h"
 #include "census/edges.h"
 #include "heap/visit.h"
 
@@ -22,6 +23,7 @@ struct census_collector {
 	void *roots_arg;
 	unsigned int header_bytes;
 	struct census_scan scan; /* of the present chunk */
+	struct census_contents_scan contents;
 	/* of the present chunk: the next word to look at, and what was found so far */
 	unsigned int at_word;
 	uint32_t type;

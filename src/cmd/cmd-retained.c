@@ -1,5 +1,10 @@
 #include <config.h>
 
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/cleanup.h"
 #include "cmd/census-options.h"
 #include "cmd/command.h"
@@ -9,8 +14,10 @@
 #include "census/layers.h"
 #include "census/owners.h"
 #include "census/paths.h"
+#include "census/reach.h"
 #include "census/retained.h"
 #include "diagnose/census.h"
+#include "diagnose/suppressions.h"
 #include "os/os.h"
 #include "ui/deadline.h"
 #include "ui/exit.h"
@@ -22,6 +29,7 @@
 #include "ui/ui.h"
 #include "view/retained-graph.h"
 #include "view/retained.h"
+#include "view/type-name.h"
 
 #define DEFAULT_ROWS 16
 /* The graph joins frames of less than one part in so many. */
@@ -31,7 +39,8 @@
 
 struct cmd_retained_options {
 	struct census_question ask;
-	raddr holds; /* show what leads to the block at this address; 0: show sums */
+	const char *holds; /* show what leads to this: an address or a type; NULL: show sums */
+	raddr addr;	   /* in HOLDS, or 0 */
 	struct profile_io_options io;
 };
 
@@ -40,8 +49,9 @@ struct cmd_retained_options {
 static const struct ui_option options[] = {
 	{ "lines", 'n', "N", 1, "at most N lines in each table; 0 is all of them (16)", UI_NUMBER,
 		AT(io.limit), UI_GIVEN(struct cmd_retained_options, io.has_limit) },
-	{ "holds", 0, "ADDRESS", 1, "show what leads to the block at ADDRESS instead", UI_ADDRESS,
-		AT(holds) },
+	{ "holds", 0, "ADDRESS|TYPE", 1,
+		"show what leads to the block at ADDRESS, or to the blocks of TYPE, instead",
+		UI_STRING, AT(holds) },
 	{ "format", 0, "FORMAT", 1, "write {words} (text)", UI_WORD,
 		offsetof(struct cmd_retained_options, io.format),
 		.word = report_format_word_of_frames, .set = report_work_set_format,
@@ -58,8 +68,9 @@ static const struct ui_rule rules[] = {
 static void
 cmd_retained_check(struct argp_state *state, void *input)
 {
-	const struct cmd_retained_options *o = input;
+	struct cmd_retained_options *o = input;
 	const struct report_format *format = o->io.format;
+	const char *end;
 
 	if (o->ask.ui.json && format && format != &report_format_json)
 		argp_error(state, "--json and --format: one format at a time");
@@ -67,6 +78,13 @@ cmd_retained_check(struct argp_state *state, void *input)
 		argp_error(state,
 			"--format=%s shows calls: use text, tree, flame, html, json or folded",
 			format->name);
+	/* No name of a type begins with a digit. */
+	if (o->holds && isdigit((unsigned char)*o->holds) &&
+		(!ui_parse_address(o->holds, &o->addr.v, &end) || *end))
+		argp_error(state, "--holds: '%s' is not an address, nor a type: say 0x7f12345678",
+			o->holds);
+	if (o->holds && !*o->holds)
+		argp_error(state, "--holds needs an address or a type");
 }
 
 static const struct ui_child children[] = {
@@ -88,6 +106,7 @@ static const struct ui_syntax cmd_retained_syntax = {
 	       "Examples:\n"
 	       "  memdiag retained --pid 1234\n"
 	       "  memdiag retained --pid 1234 --holds 0x55d0c1a2b010\n"
+	       "  memdiag retained --pid 1234 --holds 'std::vector<*>'\n"
 	       "  memdiag retained --pid 1234 --format=flame -o held.svg\n"
 	       "  memdiag retained --core core.1234 --json\n\n"
 	       "Sums of types overlap with those of variables and of other types. A stack counts "
@@ -101,7 +120,8 @@ struct cmd_retained_work {
 	struct census_owners owners;
 	struct census_dominators dominators;
 	struct census_retained retained;
-	struct census_path path;
+	struct census_reach reach;
+	struct census_ways ways;
 	struct census_layers layers;
 };
 
@@ -111,7 +131,8 @@ cmd_retained_work_release(struct cmd_retained_work *w)
 	census_owners_release(&w->owners);
 	census_dominators_release(&w->dominators);
 	census_retained_release(&w->retained);
-	census_path_release(&w->path);
+	census_reach_release(&w->reach);
+	census_ways_release(&w->ways);
 	census_layers_release(&w->layers);
 }
 
@@ -133,18 +154,68 @@ cmd_retained_find_layers(struct cmd_retained_work *w, const struct census_answer
 		retained_graph_bytes(s) / GRAPH_PARTS, e);
 }
 
+/* Set IS_WANTED of each type of S that has blocks and whose name matches NAME. */
+static int
+cmd_retained_match(bool *is_wanted, const struct census_answer *s, const char *name, struct err *e)
+{
+	auto_free char *pattern = NULL;
+
+	if (asprintf(&pattern, "^%s$", name) < 0) {
+		pattern = NULL;
+		return err_set(e, ENOMEM, "cannot look for the type");
+	}
+	for (size_t i = 0; i < s->census.type_of.nr; i++)
+		is_wanted[s->census.type_of.v[i] & CENSUS_TYPE_MASK] = true;
+	is_wanted[CENSUS_NO_TYPE] = false;
+	for (size_t i = 1; i < s->types.type.nr; i++) {
+		const struct census_type *type = &s->types.type.v[i];
+		auto_free char *source = is_wanted[i] ? type_name_of(type) : NULL;
+
+		is_wanted[i] = is_wanted[i] &&
+			((source && suppression_matches(pattern, source)) ||
+				suppression_matches(pattern, type->name));
+	}
+	return 0;
+}
+
+/* Find what leads to the blocks of a type. */
+static int
+cmd_retained_find_ways(struct cmd_retained_work *w, struct retained_report *r,
+	const struct cmd_retained_options *o, struct census_answer *s, struct err *e)
+{
+	auto_free bool *is_wanted = calloc(s->types.type.nr + 1, sizeof *is_wanted);
+
+	if (!is_wanted)
+		return err_set(e, ENOMEM, "cannot look for the type");
+	if (cmd_retained_match(is_wanted, s, o->holds, e) < 0 ||
+		census_ways_find(&w->ways, &s->census, &w->reach, is_wanted, e) < 0)
+		return -1;
+	if (!w->ways.way.nr) {
+		err_set_kind(e, ERR_USAGE, 0, "no block is of the type '%s'", o->holds);
+		err_hint(e, "'memdiag types' lists the types; * stands for any text");
+		return -1;
+	}
+	r->name = o->holds;
+	r->ways = &w->ways;
+	return 0;
+}
+
 /* Find out what O asks for. */
 static int
 cmd_retained_find(struct cmd_retained_work *w, struct retained_report *r,
 	const struct cmd_retained_options *o, struct census_answer *s, struct err *e)
 {
-	if ((o->holds.v && census_find_block(s, o->holds, &r->chunk, e) < 0) ||
+	if ((o->addr.v && census_find_block(s, o->addr, &r->chunk, e) < 0) ||
 		census_owners_find(&w->owners, &s->census, &s->process.objects, e) < 0 ||
 		census_check_dominators(s, e) < 0 ||
 		census_dominators_find(&w->dominators, &s->census, &w->owners, e) < 0)
 		return -1;
-	if (o->holds.v)
-		return census_path_find(&w->path, &s->census, &w->owners, r->chunk, e);
+	if (o->holds) {
+		r->reach = &w->reach;
+		if (census_reach_all(&w->reach, &s->census, &w->owners, e) < 0)
+			return -1;
+		return o->addr.v ? 0 : cmd_retained_find_ways(w, r, o, s, e);
+	}
 	if (wants_graph(o))
 		return cmd_retained_find_layers(w, s, e);
 	return census_retained_sum(&w->retained, &s->census, &w->dominators, &s->types, e);
@@ -190,7 +261,6 @@ cmd_retained_show(const struct cmd_retained_options *o, struct census_answer *s,
 		.owners = &w.owners,
 		.dominators = &w.dominators,
 		.retained = &w.retained,
-		.path = o->holds.v ? &w.path : NULL,
 		.limit = o->io.limit };
 
 	if (cmd_retained_find(&w, &r, o, s, e) < 0)

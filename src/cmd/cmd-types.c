@@ -70,6 +70,7 @@ static const struct ui_syntax cmd_types_syntax = {
 	       "  memdiag types --pid 1234 --diff types.json\n"
 	       "  memdiag types --pid 1234 --max-stop 2s     for a heap of some gigabytes\n"
 	       "  memdiag types --pid 1234 --by=module\n"
+	       "  memdiag types --pid 1234 --by=contents     for blocks without a type\n"
 	       "  memdiag types --core core.1234\n\n"
 	       "BYTES are blocks that show the type; BELOW are blocks without a type that these "
 	       "lead to, in four steps at most.\n\n" UI_EXIT_STATUS_HELP,
@@ -110,9 +111,11 @@ static int
 cmd_types_sum(struct census_type_sums *sums, struct census_type_groups *groups,
 	struct census_answer *s, const struct cmd_types_options *o, struct err *e)
 {
+	const struct census_groups_from from = { &s->census, &s->types, &s->heap,
+		&s->process.objects };
 	struct census_grouping by;
 
-	if (census_type_groups_make(groups, o->by, &s->census, &s->types, &s->heap, e) < 0)
+	if (census_type_groups_make(groups, o->by, &from, e) < 0)
 		return -1;
 	by = census_type_groups_rule(groups);
 	return census_types_sum(
@@ -136,6 +139,7 @@ cmd_types_run(int argc, char **argv, struct err *e)
 
 	census_question_begin(&o.ask);
 	ui_parse(&cmd_types_syntax, argc, argv, &o);
+	o.ask.wants_contents = o.by == CENSUS_BY_CONTENTS;
 	report.limit = o.limit;
 	deadline_set(o.ask.ui.timeout_ns);
 	limits_set_memory(&o.ask.ui);

@@ -259,6 +259,7 @@ census_look(struct census_answer *s, const struct census_question *q, struct cen
 	int failed;
 
 	how->max_stop_ns = q->max_stop_ns;
+	how->wants_contents = q->wants_contents;
 	how->types = q->wants_types ? &s->types : NULL;
 	how->rules = q->wants_types ? census_pool_rules(&s->process.objects) : 0;
 	if (census_read_space(s, e) < 0 || census_check_memory(s, q, e) < 0 ||

@@ -19,6 +19,7 @@ struct census_question {
 	uint64_t max_stop_ns; /* at a time */
 	bool by_fork;	      /* a copy of the process is read */
 	bool wants_types;
+	bool wants_contents; /* for census_contents_find() */
 	const char *core;    /* the file to read, or NULL: process ui.pid */
 	const char *sysroot; /* root of the core's program and libraries, or NULL */
 };

@@ -9,10 +9,16 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "census/chunks.h"
+#include "census/paths.h"
 #include "ui/table.h"
 #include "ui/units.h"
 #include "view/census.h"
 #include "view/type-name.h"
+
+/* If more blocks of one type follow each other, only the first and the last one are printed. */
+#define HOPS_IN_A_ROW 4
+/* A list may have millions of them, and memory is read for each offset. */
+#define HOPS_WITH_OFFSET 1000
 
 /* ---- blocks ---- */
 
@@ -128,49 +134,124 @@ retained_print_types(struct ui_output *out, const struct ui_options *ui,
 	return 0;
 }
 
+/*
+ * Return the offset of the pointer to hop NR of PATH, in the block before it or in the root, or
+ * CENSUS_NO_OFFSET.
+ */
+static uint64_t
+retained_offset(const struct retained_report *r, const struct census_path *path, size_t nr)
+{
+	const struct census *c = &r->of->census;
+
+	return nr ? census_pointer_in_block(c, &r->of->target, path->hop.v[nr - 1], path->hop.v[nr])
+		  : census_pointer_in_owner(c, &r->owners->owner.v[path->owner], path->hop.v[0]);
+}
+
+/* Print CHUNK, whose address is at OFFSET of what leads to it, or CENSUS_NO_OFFSET. */
 static int
 retained_print_hop(struct ui_output *out, const struct ui_options *ui,
-	const struct retained_report *r, uint32_t chunk, struct err *e)
+	const struct retained_report *r, uint64_t offset, uint32_t chunk, struct err *e)
 {
 	const struct census *c = &r->of->census;
 	const struct census_type *type = retained_type_of(r, chunk);
 	const struct census_sum held = retained_by_chunk(r, chunk);
 	auto_free char *name = type ? type_name_of(type) : NULL;
-	char printable[TYPE_NAME_BYTES] = "";
+	char printable[TYPE_NAME_BYTES] = "", from[24] = "";
 	struct census_cursor at;
 
 	if (type && !name)
 		return err_set(e, ENOMEM, "cannot name a type");
 	if (name)
 		text_printable(name, printable, sizeof printable);
+	if (offset != CENSUS_NO_OFFSET)
+		snprintf(from, sizeof from, "+%" PRIu64 " ", offset);
 	census_chunk_find(&c->chunks, chunk, &at);
-	fprintf(out->f, "  -> " PRIraddr "  %s, retains %s%s%s\n", at.start.v,
+	fprintf(out->f, "  %s-> " PRIraddr "  %s, retains %s%s%s\n", from, at.start.v,
 		UI_SIZE(ui, census_block_bytes(c, &at)), UI_SIZE(ui, held.bytes),
 		*printable ? "  " : "", printable);
 	return 0;
 }
 
+/* Print the hops of PATH; of many of one type in a row the first and the last one. */
+static int
+retained_print_hops(struct ui_output *out, const struct ui_options *ui,
+	const struct retained_report *r, const struct census_path *path, struct err *e)
+{
+	for (size_t i = 0, end; i < path->hop.nr; i = end) {
+		const struct census_type *type = retained_type_of(r, path->hop.v[i]);
+
+		end = i + 1;
+		while (end < path->hop.nr && retained_type_of(r, path->hop.v[end]) == type)
+			end++;
+		for (size_t k = i; k < end; k++) {
+			const size_t left_out = end - i > HOPS_IN_A_ROW ? end - i - 2 : 0;
+
+			if (left_out && k == i + 1) {
+				fprintf(out->f, "     and %zu more%s\n", left_out,
+					type ? " of the same type" : " without a type");
+				k += left_out;
+			}
+			if (retained_print_hop(
+				    out, ui, r, retained_offset(r, path, k), path->hop.v[k], e) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* Print what leads to CHUNK, after the words BEFORE. */
 static int
 retained_print_path(struct ui_output *out, const struct ui_options *ui,
+	const struct retained_report *r, const char *before, uint32_t chunk, struct err *e)
+{
+	auto_census_path struct census_path path = { 0 };
+	char name[2 * TYPE_NAME_BYTES] = "nothing: see memdiag leaks";
+
+	if (census_path_find(&path, r->reach, chunk, e) < 0)
+		return -1;
+	if (path.hop.nr)
+		type_name_owner(&r->owners->owner.v[path.owner], &r->of->types, name, sizeof name);
+	fprintf(out->f, "%s%s\n", before, name);
+	return path.hop.nr ? retained_print_hops(out, ui, r, &path, e)
+			   : retained_print_hop(out, ui, r, CENSUS_NO_OFFSET, chunk, e);
+}
+
+static int
+retained_print_block(struct ui_output *out, const struct ui_options *ui,
 	const struct retained_report *r, struct err *e)
 {
-	const struct census_path *path = r->path;
-	char name[2 * TYPE_NAME_BYTES];
+	const uint64_t referrers = census_path_referrers(&r->of->census, r->chunk);
 
-	if (!path->hop.nr) {
-		fputs("Nothing leads to this block: see memdiag leaks\n", out->f);
-		return retained_print_hop(out, ui, r, r->chunk, e);
-	}
-	fprintf(out->f, "%s\n",
-		type_name_owner(
-			&r->owners->owner.v[path->owner], &r->of->types, name, sizeof name));
-	for (size_t i = 0; i < path->hop.nr; i++)
-		if (retained_print_hop(out, ui, r, path->hop.v[i], e) < 0)
-			return -1;
-	if (path->nr_referrers == 1)
+	if (retained_print_path(out, ui, r, "", r->chunk, e) < 0)
+		return -1;
+	if (referrers == 1)
 		fputs("No other place has its address\n", out->f);
 	else
-		fprintf(out->f, "%" PRIu64 " places have its address\n", path->nr_referrers);
+		fprintf(out->f, "%" PRIu64 " places have its address\n", referrers);
+	return 0;
+}
+
+static int
+retained_print_ways(struct ui_output *out, const struct ui_options *ui,
+	const struct retained_report *r, struct err *e)
+{
+	const struct census_ways *ways = r->ways;
+	const size_t nr = ways->way.nr, shown = r->limit && r->limit < nr ? r->limit : nr;
+	char name[TYPE_NAME_BYTES], before[64];
+
+	fprintf(out->f, "%" PRIu64 " blocks of %s, %s, in %zu way%s\n", ways->all.blocks,
+		text_printable(r->name, name, sizeof name), UI_SIZE(ui, ways->all.bytes), nr,
+		nr == 1 ? "" : "s");
+	for (size_t i = 0; i < shown; i++) {
+		const struct census_way *way = &ways->way.v[i];
+
+		fputc('\n', out->f);
+		snprintf(before, sizeof before, "%" PRIu64 " blocks, %s: ", way->sum.blocks,
+			UI_SIZE(ui, way->sum.bytes));
+		if (retained_print_path(out, ui, r, before, way->first, e) < 0)
+			return -1;
+	}
+	ui_print_more(out->f, nr - shown);
 	return 0;
 }
 
@@ -180,26 +261,20 @@ retained_show_text(struct ui_output *out, const struct ui_options *ui,
 {
 	view_census_head(out, ui, r->of);
 	fputc('\n', out->f);
-	if (r->path)
-		return retained_print_path(out, ui, r, e);
+	if (r->reach)
+		return r->name ? retained_print_ways(out, ui, r, e)
+			       : retained_print_block(out, ui, r, e);
 	return retained_print_owners(out, ui, r, e) < 0 ? -1 : retained_print_types(out, ui, r, e);
 }
 
 /* ---- JSON ---- */
 
 static json_t *
-retained_owner_json(const struct retained_report *r, const struct census_owner *owner,
-	const struct census_sum *held)
+retained_root_json(const struct retained_report *r, const struct census_retained_owner *row)
 {
-	json_t *o = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind", type_name_owner_kind(owner),
-		"symbol", owner->name ? ui_json_string(owner->name) : json_null(), "module",
-		owner->path ? ui_json_string(owner->path) : json_null(), "address",
-		owner->start.v ? ui_json_address(owner->start) : json_null(), "tid",
-		owner->tid ? json_integer(owner->tid) : json_null(), "type",
-		owner->type ? ui_json_string(r->of->types.type.v[owner->type].name) : json_null());
+	json_t *o = type_name_owner_to_json(&r->owners->owner.v[row->owner], &r->of->types);
 
-	if (held)
-		json_object_set_new(o, "retained", view_census_sum(held));
+	json_object_set_new(o, "retained", view_census_sum(&row->held));
 	return o;
 }
 
@@ -219,31 +294,82 @@ retained_type_json(const struct retained_report *r, const struct census_retained
 }
 
 static json_t *
-retained_hop_json(const struct retained_report *r, uint32_t chunk)
+retained_hop_json(const struct retained_report *r, const struct census_path *path, size_t nr)
 {
 	const struct census *c = &r->of->census;
+	const uint32_t chunk = path->hop.v[nr];
 	const struct census_type *type = retained_type_of(r, chunk);
 	const struct census_sum held = retained_by_chunk(r, chunk);
+	const uint64_t offset =
+		nr < HOPS_WITH_OFFSET ? retained_offset(r, path, nr) : CENSUS_NO_OFFSET;
 	auto_free char *name = type ? type_name_of(type) : NULL;
 	struct census_cursor at;
 
 	census_chunk_find(&c->chunks, chunk, &at);
-	return json_pack("{s:o, s:o, s:o, s:o}", "address", ui_json_address(at.start), "bytes",
-		ui_json_number(census_block_bytes(c, &at)), "type",
-		name ? ui_json_string(name) : json_null(), "retained", view_census_sum(&held));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "offset",
+		offset == CENSUS_NO_OFFSET ? json_null() : ui_json_number(offset), "address",
+		ui_json_address(at.start), "bytes", ui_json_number(census_block_bytes(c, &at)),
+		"type", name ? ui_json_string(name) : json_null(), "retained",
+		view_census_sum(&held));
 }
 
+/* Return the path to CHUNK; NULL with E. */
 static json_t *
-retained_path_json(const struct retained_report *r)
+retained_path_json(const struct retained_report *r, uint32_t chunk, struct err *e)
 {
-	json_t *hops = json_array();
+	auto_census_path struct census_path path = { 0 };
+	json_t *hops;
 
-	for (size_t i = 0; i < r->path->hop.nr; i++)
-		json_array_append_new(hops, retained_hop_json(r, r->path->hop.v[i]));
+	if (census_path_find(&path, r->reach, chunk, e) < 0)
+		return NULL;
+	hops = json_array();
+	for (size_t i = 0; i < path.hop.nr; i++)
+		json_array_append_new(hops, retained_hop_json(r, &path, i));
 	return json_pack("{s:o, s:o, s:o}", "root",
-		r->path->hop.nr ? retained_owner_json(r, &r->owners->owner.v[r->path->owner], NULL)
-				: json_null(),
-		"hops", hops, "referrers", ui_json_number(r->path->nr_referrers));
+		path.hop.nr
+			? type_name_owner_to_json(&r->owners->owner.v[path.owner], &r->of->types)
+			: json_null(),
+		"hops", hops, "referrers",
+		ui_json_number(census_path_referrers(&r->of->census, chunk)));
+}
+
+/* Return the ways to the blocks of the type, at most as many as the limit; NULL with E. */
+static json_t *
+retained_ways_json(const struct retained_report *r, struct err *e)
+{
+	const size_t nr = r->ways->way.nr, shown = r->limit && r->limit < nr ? r->limit : nr;
+	json_auto_t *ways = json_array();
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct census_way *way = &r->ways->way.v[i];
+		json_t *path = retained_path_json(r, way->first, e);
+
+		if (!path)
+			return NULL;
+		json_array_append_new(ways,
+			json_pack("{s:o, s:o}", "sum", view_census_sum(&way->sum), "path", path));
+	}
+	return json_incref(ways);
+}
+
+/* Set the members of what leads to blocks.  0, or -1 with E. */
+static int
+retained_set_holds(json_t *data, const struct retained_report *r, struct err *e)
+{
+	json_t *ways, *path;
+
+	if (!r->name) {
+		path = retained_path_json(r, r->chunk, e);
+		return path ? json_object_set_new(data, "path", path) : -1;
+	}
+	ways = retained_ways_json(r, e);
+	if (!ways)
+		return -1;
+	json_object_set_new(data, "of_type",
+		json_pack("{s:o, s:o, s:o, s:o}", "name", ui_json_string(r->name), "sum",
+			view_census_sum(&r->ways->all), "way_count",
+			ui_json_number(r->ways->way.nr), "ways", ways));
+	return 0;
 }
 
 /* Set the members of the two tables. */
@@ -254,9 +380,7 @@ retained_set_sums(json_t *data, const struct retained_report *r)
 	json_t *owners = json_array(), *types = json_array();
 
 	for (size_t i = 0; i < sums->owner.nr; i++)
-		json_array_append_new(owners,
-			retained_owner_json(r, &r->owners->owner.v[sums->owner.v[i].owner],
-				&sums->owner.v[i].held));
+		json_array_append_new(owners, retained_root_json(r, &sums->owner.v[i]));
 	for (size_t i = 0; i < sums->type.nr; i++)
 		json_array_append_new(types, retained_type_json(r, &sums->type.v[i]));
 	json_object_set_new(data, "roots", owners);
@@ -268,14 +392,13 @@ retained_set_sums(json_t *data, const struct retained_report *r)
 json_t *
 retained_to_json(const struct retained_report *r, struct err *e)
 {
-	json_t *data, *document = view_census_document("retained", r->of, &data, e);
+	json_t *data;
+	json_auto_t *document = view_census_document("retained", r->of, &data, e);
 
-	if (!document)
+	if (!document || (r->reach && retained_set_holds(data, r, e) < 0))
 		return NULL;
-	if (r->path)
-		json_object_set_new(data, "path", retained_path_json(r));
-	else
+	if (!r->reach)
 		retained_set_sums(data, r);
 	warnings_to_json(&r->of->warnings, document);
-	return document;
+	return json_incref(document);
 }

@@ -5,6 +5,7 @@
 #include "census/dominators.h"
 #include "census/owners.h"
 #include "census/paths.h"
+#include "census/reach.h"
 #include "census/retained.h"
 #include "diagnose/census.h"
 #include "ui/json.h"
@@ -16,9 +17,11 @@ struct retained_report {
 	const struct census_owners *owners;
 	const struct census_dominators *dominators;
 	const struct census_retained *retained;
-	const struct census_path *path; /* NULL: not asked for */
-	uint32_t chunk;			/* with PATH: that it leads to */
-	size_t limit;			/* lines of each table; 0: all */
+	const struct census_reach *reach; /* NULL: sums are asked for, else what leads to blocks */
+	const char *name;		  /* with REACH: of a type, or NULL for one block */
+	const struct census_ways *ways;	  /* with NAME */
+	uint32_t chunk;			  /* without NAME */
+	size_t limit;			  /* lines of each table, or of WAYS; 0: all */
 };
 
 /* Print R as text.  0, or -1 with E. */

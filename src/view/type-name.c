@@ -83,7 +83,7 @@ type_name_owner(const struct census_owner *owner, const struct census_type_table
 	return buf;
 }
 
-const char *
+static const char *
 type_name_owner_kind(const struct census_owner *owner)
 {
 	static const char *const name[] = {
@@ -95,4 +95,15 @@ type_name_owner_kind(const struct census_owner *owner)
 	};
 
 	return name[owner->kind];
+}
+
+json_t *
+type_name_owner_to_json(const struct census_owner *owner, const struct census_type_table *types)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind", type_name_owner_kind(owner),
+		"symbol", owner->name ? ui_json_string(owner->name) : json_null(), "module",
+		owner->path ? ui_json_string(owner->path) : json_null(), "address",
+		owner->start.v ? ui_json_address(owner->start) : json_null(), "tid",
+		owner->tid ? json_integer(owner->tid) : json_null(), "type",
+		owner->type ? ui_json_string(types->type.v[owner->type].name) : json_null());
 }

@@ -27,7 +27,8 @@ const char *type_name_module(const char *path);
 const char *type_name_owner(const struct census_owner *owner, const struct census_type_table *types,
 	char *buf, size_t size);
 
-/* Return the word for the kind of an owner in JSON. */
-const char *type_name_owner_kind(const struct census_owner *owner);
+/* Return what identifies an owner as JSON. */
+json_t *type_name_owner_to_json(
+	const struct census_owner *owner, const struct census_type_table *types);
 
 #endif

@@ -183,7 +183,7 @@ types_show_text(struct ui_output *out, const struct ui_options *ui, const struct
 {
 	types_print_head(out, ui, r->of, &r->sums->known);
 	if (r->groups->by != CENSUS_BY_TYPE)
-		return type_groups_show_text(out, ui, r->groups, r->sums, r->limit, e);
+		return type_groups_show_text(out, ui, r, e);
 	return types_print_table(out, ui, r->of, r->sums, r->limit, e) < 0
 		? -1
 		: types_print_pooled(out, ui, r->of, r->sums, r->limit, e);
@@ -234,7 +234,7 @@ types_to_json(const struct types_report *r, struct err *e)
 	json_auto_t *document = view_census_document("types", r->of, &data, e);
 
 	if (document && r->groups->by != CENSUS_BY_TYPE)
-		groups = type_groups_to_json(r->groups, r->sums, e);
+		groups = type_groups_to_json(r, e);
 	if (!document || (r->groups->by != CENSUS_BY_TYPE && !groups)) {
 		json_decref(types);
 		return NULL;

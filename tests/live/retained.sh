@@ -142,6 +142,8 @@ check '--holds' exits 0 memdiag retained --pid "$tracee_pid" $budget --holds "$c
 check 'the path begins at the variable, and leads over its vector to the object' json_is '.data.path |
 	(.root.symbol | endswith("3all")) and (.hops | length == 2) and .hops[1].address == "'"$circle"'" and
 	.hops[1].type == "shapes::circle" and .hops[0].bytes > 16000 and .referrers >= 1'
+check 'with the offsets of the pointers' json_is '.data.path.hops | .[0].offset == 0 and .[1].offset % 8 == 0 and
+	.[1].offset < 16384'
 # shellcheck disable=SC2086
 check '--holds as text' exits 0 memdiag retained --pid "$tracee_pid" $budget --holds "$circle"
 check 'the last line but one is the block' sh -c "tail -n 2 '$dir/out' | grep -q -- '-> $circle  .* B, retains .*  shapes::circle\$'"
@@ -149,6 +151,49 @@ check 'the last line but one is the block' sh -c "tail -n 2 '$dir/out' | grep -q
 check '--holds of the middle of a block' exits 0 memdiag retained --pid "$tracee_pid" $budget --json \
 	--holds "$(printf '0x%x' $((circle + 5)))"
 check 'is that of the block' json_is '.data.path.hops[1].address == "'"$circle"'"'
+
+# is_way NR HOPS SYMBOL: whether so many blocks of the type are on one way from that variable, over that many blocks.
+is_way()
+{
+	json_is '[.data.of_type.ways[] | select(.sum.blocks == '"$1"' and (.path.hops | length) == '"$2"' and
+		(.path.root.symbol | endswith("'"$3"'")))] | length == 1'
+}
+
+# check_ways: to the classes of the program.
+check_ways()
+{
+	# shellcheck disable=SC2086
+	check '--holds of a type' exits 0 memdiag retained --pid "$tracee_pid" $budget --holds shapes::circle --json
+	check 'all its blocks' json_is '.data.of_type | .name == "shapes::circle" and .sum.blocks == 1000 and
+		.sum.blocks == ([.ways[].sum.blocks] | add) and .sum.bytes == ([.ways[].sum.bytes] | add) and
+		.way_count == (.ways | length) and (.ways | map(.sum.bytes) | . == (sort | reverse))'
+	check 'one way to most of them' is_way 1000 2 3all
+	check 'it ends at one of them' json_is '.data.of_type.ways[0].path.hops[1].type == "shapes::circle"'
+	# shellcheck disable=SC2086
+	check '--holds of types by a pattern' exits 0 memdiag retained --pid "$tracee_pid" $budget --holds 'shapes::*' --json
+	check 'all their blocks' json_is '.data.of_type.sum.blocks == 2600'
+	check 'two ways' json_is '.data.of_type.way_count >= 2'
+	check 'to the wrapped objects, too' is_way 400 2 6others
+	# shellcheck disable=SC2086
+	check '--holds of a symbol' exits 0 memdiag retained --pid "$tracee_pid" $budget --holds N6shapes6squareE --json
+	check 'is that of its type' is_way 700 2 3all
+	# shellcheck disable=SC2086
+	check '--holds of a type as text' exits 0 memdiag retained --pid "$tracee_pid" $budget --holds shapes::square
+	check 'the number of blocks' grep -q -E '^700 blocks of shapes::square, .*, in [0-9]+ ways?$' "$dir/out"
+	check 'the way' grep -q -E '^700 blocks, .*: global all [(]classes[)]$' "$dir/out"
+	# shellcheck disable=SC2086
+	check '--holds of a type that no block has' exits_saying 64 "no block is of the type 'shapes::triangle'" memdiag retained \
+		--pid "$tracee_pid" $budget --holds shapes::triangle
+	check '--holds of a bad address' exits_saying 64 "'0x12z' is not an address" memdiag retained --pid "$tracee_pid" --holds 0x12z
+	check '--holds of nothing' exits_saying 64 'needs an address or a type' memdiag retained --pid "$tracee_pid" --holds ''
+	# Both are lists: what is kept of them, and what is not.
+	check 'the program hides a list' obeys 'hide 5000'
+	# shellcheck disable=SC2086
+	check '--holds of a type that nothing leads to' exits 0 memdiag retained --pid "$tracee_pid" $budget --holds shapes::link
+	check 'nothing leads to most of them' grep -q '^5000 blocks, .*: nothing: see memdiag leaks$' "$dir/out"
+	check 'something to two' grep -q '^2 blocks, .*: global all (classes)$' "$dir/out"
+}
+check_ways
 # shellcheck disable=SC2086
 check '--holds has no graph' exits_saying 64 'one of them' memdiag retained --pid "$tracee_pid" --holds "$circle" --format=flame
 check 'graphs of calls are refused' exits_saying 64 'shows calls' memdiag retained --pid "$tracee_pid" --format=graph

@@ -97,7 +97,7 @@ check_groups()
 		check "the table by $by" exits 0 memdiag types --pid "$tracee_pid" $budget --by=$by
 		check "has its columns" grep -q "^ *BYTES  *BLOCKS  *PROVEN  *INFERRED  *GLOBAL  *UNKNOWN  $(echo $by | tr a-z A-Z)\$" "$dir/out"
 	done
-	check '--by=nothing: usage' exits_saying 64 "'nothing' is not type, module, arena or size" memdiag types --pid "$tracee_pid" --by=nothing
+	check '--by=nothing: usage' exits_saying 64 "'nothing' is not type, module, arena, size, contents or holder" memdiag types --pid "$tracee_pid" --by=nothing
 }
 
 # changed NAME STATE WAS IS: whether the blocks of that class changed so.

@@ -1,9 +1,13 @@
 #include <config.h>
 
 #include <errno.h>
+#include <iconv.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/text.h"
+#include "draw.h"
 #include "tap.h"
 
 static void
@@ -44,6 +48,86 @@ test_err(void)
 	ok(strlen(e.msg) < sizeof e.msg, "a long message is cut, not overrun");
 }
 
+/* ---- the length of text ---- */
+
+#define NR_TEXTS 200000
+#define TEXT_BYTES 24
+
+static bool
+is_shown(uint32_t c)
+{
+	if (c < 0x20)
+		return c == '\t' || c == '\n' || c == '\r';
+	/* iconv() of glibc takes longer ones. */
+	return c <= 0x10ffff && !(c >= 0x7f && c < 0xa0) && c != 0x61c && c != 0x200e &&
+		c != 0x200f && !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069);
+}
+
+/* The bytes of the character at the beginning of the SIZE bytes at S that is shown; 0: none is. */
+static size_t
+shown_bytes(iconv_t from_utf8, const char *s, size_t size)
+{
+	for (size_t n = 1; n <= 4 && n <= size; n++) {
+		uint32_t c = 0;
+		char *in = (char *)s, *out = (char *)&c;
+		size_t in_left = n, out_left = sizeof c;
+
+		iconv(from_utf8, NULL, NULL, NULL, NULL);
+		if (iconv(from_utf8, &in, &in_left, &out, &out_left) == 0 && !in_left && !out_left)
+			return is_shown(c) ? n : 0;
+	}
+	return 0;
+}
+
+/* A byte of any kind that matters: of ASCII, of the beginning and the rest of a character. */
+static char
+draw_byte(void)
+{
+	static const unsigned char rare[] = { 0, 1, '\t', '\n', '\r', 0x1f, 0x7f, 0xc0, 0xc1, 0xe0,
+		0xed, 0xf0, 0xf4, 0xf5, 0xff };
+
+	switch (draw(8)) {
+	case 0:
+		return (char)rare[draw(sizeof rare)];
+	case 1:
+		return (char)(0xc0 + draw(64));
+	case 2:
+		return (char)(0xe0 + draw(3));
+	case 3:
+	case 4:
+		return (char)(0x80 + draw(64));
+	default:
+		return (char)(' ' + draw(96));
+	}
+}
+
+/* Random bytes against iconv(). */
+static void
+test_length(void)
+{
+	iconv_t from_utf8 = iconv_open("UCS-4LE", "UTF-8");
+	int nr_same = 0;
+
+	seed = 7;
+	for (int i = 0; i < NR_TEXTS; i++) {
+		const size_t size = draw(TEXT_BYTES);
+		/* No byte follows in memory, so that memcheck and ASan see one too many. */
+		char *s = malloc(size + 1);
+		size_t want = 0, n;
+
+		for (size_t k = 0; k < size; k++)
+			s[k] = draw_byte();
+		s = realloc(s, size ? size : 1);
+		while (want < size && (n = shown_bytes(from_utf8, s + want, size - want)))
+			want += n;
+		nr_same += text_length(s, size) == want;
+		free(s);
+	}
+	iconv_close(from_utf8);
+	ok(nr_same == NR_TEXTS, "the length of %d random texts of %d is that of iconv()", nr_same,
+		NR_TEXTS);
+}
+
 int
 main(void)
 {
@@ -82,5 +166,6 @@ main(void)
 	bytes(1048575, "1.0 MiB");
 	bytes(UINT64_MAX, "16.0 EiB");
 	test_err();
+	test_length();
 	return tap_end();
 }

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "census/chunks.h"
 #include "census/collect.h"
+#include "census/contents.h"
 #include "census/dominators.h"
 #include "census/edges.h"
 #include "census/leaks.h"
@@ -17,6 +19,7 @@
 #include "census/mark.h"
 #include "census/owners.h"
 #include "census/paths.h"
+#include "census/reach.h"
 #include "census/read.h"
 #include "census/retained.h"
 #include "census/roots.h"
@@ -24,6 +27,7 @@
 #include "census/type-groups.h"
 #include "census/type-table.h"
 #include "census/types.h"
+#include "elf/objects.h"
 #include "elf/regions.h"
 #include "glibc/arenas.h"
 #include "glibc/layout.h"
@@ -136,17 +140,51 @@ draw_word(void)
 	}
 }
 
+/* Bytes of text as a word; now and then the last one. */
+static uint64_t
+draw_text(void)
+{
+	uint64_t word = 0;
+
+	for (unsigned int i = 0; i < plan.word_bytes && draw(20); i++)
+		word |= ('a' + draw(26)) << 8 * i;
+	return word;
+}
+
 static void
 plan_words(struct chunk *c)
 {
 	uint64_t room = (c->end - c->start) / plan.word_bytes;
-	int most = draw(20) ? 6 : WORDS_MAX;
+	const int most = draw(20) ? 6 : WORDS_MAX;
+	const bool is_text = !draw(10), is_zero = !draw(20);
 
-	for (c->nr_words = 0; c->nr_words < most && (uint64_t)c->nr_words < room; c->nr_words++)
-		c->word[c->nr_words] = draw(3) ? 0 : draw_word();
+	for (c->nr_words = 0; c->nr_words < most && (uint64_t)c->nr_words < room; c->nr_words++) {
+		uint64_t *word = &c->word[c->nr_words];
+
+		if (is_text)
+			*word = draw_text();
+		else if (c->nr_words && !draw(4))
+			*word = word[-1];
+		else
+			*word = is_zero || draw(3) ? 0 : draw_word();
+	}
 	/* More edges than fit into a byte. */
 	for (int i = 0; most == WORDS_MAX && i < c->nr_words && draw(50); i++)
 		c->word[i] = draw_word();
+}
+
+/* Let a word of some blocks have the address of one that they have a word of. */
+static void
+plan_pairs(void)
+{
+	for (int i = 0; i < plan.nr; i++) {
+		const struct chunk *from = &plan.chunk[i];
+		const int k = from->nr_words ? (int)draw((uint64_t)from->nr_words) : 0;
+		const int to = from->nr_words ? owner_of(from->word[k]) : NONE;
+
+		if (to != NONE && plan.chunk[to].nr_words && !draw(3))
+			plan.chunk[to].word[draw((uint64_t)plan.chunk[to].nr_words)] = from->start;
+	}
 }
 
 static void
@@ -170,8 +208,10 @@ make_plan(void)
 	}
 	for (int i = 0; i < plan.nr; i++)
 		plan_words(&plan.chunk[i]);
+	plan_pairs();
 	for (plan.nr_roots = 0; plan.nr_roots < (int)draw(40); plan.nr_roots++)
-		plan.root[plan.nr_roots] = draw_word();
+		plan.root[plan.nr_roots] =
+			plan.nr_roots && !draw(4) ? plan.root[plan.nr_roots - 1] : draw_word();
 }
 
 /* ---- what is right ---- */
@@ -193,14 +233,26 @@ is_left(uint64_t word, int k)
 		plan.chunk[next].start == word + plan.header && in_slot >= plan.align;
 }
 
+/* The blocks that words lead to. */
+static int edges[CHUNKS_MAX][WORDS_MAX];
+
+static void
+find_edges(void)
+{
+	for (int i = 0; i < plan.nr; i++)
+		for (int k = 0; k < plan.chunk[i].nr_words; k++) {
+			const uint64_t word = plan.chunk[i].word[k];
+			const int to = is_block(i) ? owner_of(word) : NONE;
+
+			edges[i][k] = is_block(to) && to != i && !is_left(word, k) ? to : NONE;
+		}
+}
+
 /* The block that word K of chunk I leads to, or NONE. */
 static int
 edge(int i, int k)
 {
-	const uint64_t word = plan.chunk[i].word[k];
-	const int to = owner_of(word);
-
-	return is_block(i) && is_block(to) && to != i && !is_left(word, k) ? to : NONE;
+	return edges[i][k];
 }
 
 static void
@@ -303,7 +355,8 @@ add_roots(struct census *c, const struct heap_look *look, void *arg, struct err 
 
 		if (granule)
 			c->roots.root.v[c->roots.root.nr++] =
-				(struct census_root){ (uint64_t)i, granule, i % 2 };
+				(struct census_root){ (uint64_t)i * plan.word_bytes, granule,
+					i % 2 };
 	}
 	return 0;
 }
@@ -340,7 +393,7 @@ take_census(struct census *c)
 	const struct malloc_layout layout = { .word_bytes = plan.word_bytes,
 		.align_bytes = plan.align };
 	const struct heap_look look = { .maps = &maps, .arenas = &arenas, .layout = &layout };
-	const struct census_options how = { .wants_hashes = true };
+	const struct census_options how = { .wants_hashes = true, .wants_contents = true };
 	struct census_collector collector = { .census = c, .how = &how, .roots = add_roots };
 	struct heap_visitor v;
 	struct err e;
@@ -629,6 +682,23 @@ is_right_sum(const struct census_dominators *d, uint32_t node, int without, int 
 	return false;
 }
 
+/* ---- bytes ---- */
+
+static uint64_t
+usable_bytes(int i)
+{
+	const struct chunk *c = &plan.chunk[i];
+
+	return c->end - c->start - (c->end == plan.extent[c->extent].end ? 0 : plan.word_bytes);
+}
+
+static void
+add_block(struct census_sum *sum, int i)
+{
+	sum->blocks++;
+	sum->bytes += usable_bytes(i);
+}
+
 /* ---- paths ---- */
 
 /* The steps from any owner of threads or not to each block; 0: none leads to it. */
@@ -673,28 +743,219 @@ is_chain(const struct census_path *path, const struct census_owners *owners, int
 	return true;
 }
 
-/* Whether the path to each block is one of the shortest. */
+/* Whether the path of R to each block is one of the shortest, and its owner is known. */
 static bool
-same_paths(const struct census *c, const struct census_owners *owners)
+same_paths(const struct census *c, const struct census_owners *owners, const struct census_reach *r)
 {
 	static int steps[CHUNKS_MAX], of_threads[CHUNKS_MAX];
+	struct err e;
+	uint32_t *owner = census_reach_owners(r, c, &e);
+	bool is_same = owner != NULL;
 
 	count_steps(steps, false);
 	count_steps(of_threads, true);
-	for (int i = 0; i < plan.nr; i++) {
+	for (int i = 0; i < plan.nr && is_same; i++) {
 		auto_census_path struct census_path path = { 0 };
 		size_t want = (size_t)(steps[i] ? steps[i] : of_threads[i]);
-		struct err e;
 
 		if (!is_block(i))
 			continue;
-		if (census_path_find(&path, c, owners, (uint32_t)i, &e) < 0 ||
-			path.hop.nr != want || (want && !is_chain(&path, owners, i))) {
+		is_same = census_path_find(&path, r, (uint32_t)i, &e) == 0 && path.hop.nr == want &&
+			owner[i] == (want ? path.owner + 1 : 0) &&
+			(!want || is_chain(&path, owners, i));
+		if (!is_same)
 			printf("# the path to %d has %zu steps, not %zu\n", i, path.hop.nr, want);
-			return false;
-		}
 	}
-	return true;
+	free(owner);
+	return is_same;
+}
+
+/* ---- ways ---- */
+
+/* The owner and the types on the path to a block, each once in a row. */
+struct word_path {
+	uint32_t step[CHUNKS_MAX + 1];
+	size_t nr;
+};
+
+static void
+path_words(struct word_path *words, const struct census_path *path)
+{
+	memset(words, 0, sizeof *words);
+	if (path->hop.nr)
+		words->step[words->nr++] = path->owner + 1;
+	for (size_t i = 0; i < path->hop.nr; i++) {
+		const uint32_t type = type_of_block((int)path->hop.v[i]);
+
+		if (!i || type != type_of_block((int)path->hop.v[i - 1]))
+			words->step[words->nr++] = type;
+	}
+}
+
+/* Whether WAY has the blocks of the wanted types whose paths have the same words as its first. */
+static bool
+same_way(const struct census_way *way, const struct census_reach *r, const bool *is_wanted)
+{
+	static struct word_path want, got;
+	auto_census_path struct census_path first = { 0 };
+	struct census_sum sum = { 0 };
+	size_t least = SIZE_MAX;
+	struct err e;
+
+	if (census_path_find(&first, r, way->first, &e) < 0)
+		return false;
+	path_words(&want, &first);
+	for (int i = 0; i < plan.nr; i++) {
+		auto_census_path struct census_path path = { 0 };
+
+		if (!is_block(i) || !is_wanted[type_of_block(i)])
+			continue;
+		if (census_path_find(&path, r, (uint32_t)i, &e) < 0)
+			return false;
+		path_words(&got, &path);
+		if (memcmp(&want, &got, sizeof want) != 0)
+			continue;
+		add_block(&sum, i);
+		least = path.hop.nr < least ? path.hop.nr : least;
+	}
+	return memcmp(&sum, &way->sum, sizeof sum) == 0 && least == first.hop.nr &&
+		way->is_reached == (first.hop.nr != 0);
+}
+
+/* Whether the ways to blocks of some types are right, and have each of these blocks once. */
+static bool
+same_ways(const struct census *c, const struct census_reach *r)
+{
+	auto_census_ways struct census_ways ways = { 0 };
+	const bool is_wanted[NR_TYPES + 1] = { false, draw(2), draw(2), draw(2) };
+	struct census_sum sum = { 0 };
+	struct err e;
+
+	if (census_ways_find(&ways, c, r, is_wanted, &e) < 0)
+		return false;
+	for (size_t i = 0; i < ways.way.nr; i++) {
+		sum.blocks += ways.way.v[i].sum.blocks;
+		sum.bytes += ways.way.v[i].sum.bytes;
+		if ((i && ways.way.v[i].sum.bytes > ways.way.v[i - 1].sum.bytes) ||
+			!same_way(&ways.way.v[i], r, is_wanted))
+			return false;
+	}
+	for (int i = 0; i < plan.nr; i++)
+		if (is_block(i) && is_wanted[type_of_block(i)]) {
+			sum.blocks--;
+			sum.bytes -= usable_bytes(i);
+			ways.all.blocks--;
+			ways.all.bytes -= usable_bytes(i);
+		}
+	return !sum.blocks && !sum.bytes && !ways.all.blocks && !ways.all.bytes;
+}
+
+/* ---- contents ---- */
+
+/* The edges of block I that are kept, at most MOST; return how many. */
+static int
+kept_edges(int i, int *to, int most)
+{
+	int nr = 0;
+
+	for (int k = 0; k < plan.chunk[i].nr_words && nr < most; k++)
+		if (edge(i, k) != NONE)
+			to[nr++] = edge(i, k);
+	return nr;
+}
+
+static bool
+is_node(int i)
+{
+	const uint64_t bytes = plan.chunk[i].end - plan.chunk[i].start;
+	int to[8], back[8];
+
+	for (int n = kept_edges(i, to, 8); n > 0; n--)
+		for (int k = kept_edges(to[n - 1], back, 8); k > 0; k--) {
+			const struct chunk *other = &plan.chunk[to[n - 1]];
+
+			if (back[k - 1] == i && other->end - other->start + 16 >= bytes &&
+				other->end - other->start <= bytes + 16)
+				return true;
+		}
+	return false;
+}
+
+/* Which blocks three edges in a row, or three words of roots, lead to. */
+static void
+find_arrays(bool *is_array)
+{
+	static int to[WORDS_MAX];
+
+	for (int i = 0; i < plan.nr; i++) {
+		const int nr = kept_edges(i, to, WORDS_MAX);
+
+		for (int k = 2; k < nr; k++)
+			is_array[to[k]] |= to[k] == to[k - 1] && to[k] == to[k - 2];
+	}
+	for (int k = 2; k < plan.nr_roots; k++) {
+		const int block = owner_of(plan.root[k]);
+
+		if (is_block(block) && owner_of(plan.root[k - 1]) == block &&
+			owner_of(plan.root[k - 2]) == block)
+			is_array[block] = true;
+	}
+}
+
+/* What is in the first bytes of block I. */
+static enum census_contents
+words_of(int i, int nr_edges)
+{
+	const struct chunk *c = &plan.chunk[i];
+	const size_t given = (size_t)c->nr_words * plan.word_bytes;
+	const size_t size = given < 64 ? given : 64;
+	static char bytes[WORDS_MAX * 8 + 1];
+	bool is_zero = true;
+	size_t length;
+
+	for (int k = 0; k < c->nr_words; k++) {
+		memcpy(bytes + (size_t)k * plan.word_bytes, &c->word[k], plan.word_bytes);
+		is_zero = is_zero && !c->word[k];
+	}
+	if (is_zero)
+		return CENSUS_ZEROES;
+	length = text_length(bytes, size);
+	if (length < 4 || length * 2 < size || (bytes[length] && length + 3 < size))
+		return CENSUS_OTHER;
+	return nr_edges && usable_bytes(i) > 64 ? CENSUS_OTHER : CENSUS_TEXT_FIRST;
+}
+
+static bool
+same_contents(const struct census *c)
+{
+	static bool is_array[CHUNKS_MAX];
+	static int to[WORDS_MAX];
+	struct err e;
+	uint32_t *got = census_contents_find(c, &e);
+	bool is_same = got != NULL;
+
+	memset(is_array, 0, sizeof is_array);
+	find_arrays(is_array);
+	for (int i = 0; i < plan.nr && is_same; i++) {
+		const int nr = kept_edges(i, to, WORDS_MAX);
+		enum census_contents want = is_block(i) ? words_of(i, nr) : CENSUS_OTHER;
+
+		if (is_block(i) && want != CENSUS_ZEROES) {
+			if (is_node(i))
+				want = CENSUS_NODE;
+			else if (is_array[i])
+				want = CENSUS_ARRAY;
+			else if (want == CENSUS_OTHER && nr >= 3 &&
+				2 * (uint64_t)nr >= usable_bytes(i) / plan.word_bytes)
+				want = CENSUS_POINTERS;
+		}
+		is_same = !is_block(i) || got[i] == want;
+		if (!is_same)
+			printf("# block %d has %s, not %s\n", i, census_contents_names[got[i]],
+				census_contents_names[want]);
+	}
+	free(got);
+	return is_same;
 }
 
 /* ---- types ---- */
@@ -808,12 +1069,16 @@ understand_types(void)
 	spread(CENSUS_OWNER_STEPS - 1);
 }
 
-static uint64_t
-usable_bytes(int i)
-{
-	const struct chunk *c = &plan.chunk[i];
+/* The blocks that global variables lead to. */
+static bool is_below_global[CHUNKS_MAX];
 
-	return c->end - c->start - (c->end == plan.extent[c->extent].end ? 0 : plan.word_bytes);
+static void
+find_below_globals(void)
+{
+	memset(is_below_global, 0, sizeof is_below_global);
+	for (int i = 0; i < plan.nr_roots; i++)
+		if (is_global_root(i))
+			visit(is_below_global, owner_of(plan.root[i]), NONE, false);
 }
 
 /* Whether block I is in the group G; of those that are inferred, whether it may be. */
@@ -824,6 +1089,10 @@ is_in_group(enum census_by by, const struct census_type_group *g, int i)
 
 	if (by == CENSUS_BY_SIZE)
 		return usable_bytes(i) >= g->from_bytes && usable_bytes(i) <= g->to_bytes;
+	if (by == CENSUS_BY_HOLDER)
+		return !plan.chunk[i].is_reached
+			? !g->owner
+			: g->owner && (g->owner->kind == CENSUS_GLOBAL) == is_below_global[i];
 	if (by == CENSUS_BY_ARENA)
 		return g->arena ? arena % 2 == 0 && g->arena->nr == (unsigned int)arena
 				: arena % 2 == 1;
@@ -839,13 +1108,6 @@ is_sum(const struct census_sum *got, const struct census_sum *want, const struct
 {
 	return got->blocks <= want->blocks && got->blocks + unsure->blocks >= want->blocks &&
 		got->bytes <= want->bytes && got->bytes + unsure->bytes >= want->bytes;
-}
-
-static void
-add_block(struct census_sum *sum, int i)
-{
-	sum->blocks++;
-	sum->bytes += usable_bytes(i);
 }
 
 /* Whether group G of BY has the sums GOT. */
@@ -873,11 +1135,13 @@ same_groups(struct census *c, const struct heap *heap, enum census_by by)
 {
 	auto_census_type_groups struct census_type_groups g = { 0 };
 	auto_census_type_sums struct census_type_sums sums = { 0 };
+	const struct objects objects = { 0 };
+	const struct census_groups_from made_of = { c, &table, heap, &objects };
 	struct census_known all = { 0 };
 	struct census_grouping rule;
 	struct err e;
 
-	if (census_type_groups_make(&g, by, c, &table, heap, &e) < 0)
+	if (census_type_groups_make(&g, by, &made_of, &e) < 0)
 		return false;
 	rule = census_type_groups_rule(&g);
 	if (census_types_sum(&sums, c, &table, &rule, &e) < 0)
@@ -923,8 +1187,9 @@ same_sums(struct census *c)
 				.segment = { &segment[x], 1, 1 } };
 	}
 	understand_types();
+	find_below_globals();
 	return same_groups(c, &heap, CENSUS_BY_MODULE) && same_groups(c, &heap, CENSUS_BY_ARENA) &&
-		same_groups(c, &heap, CENSUS_BY_SIZE);
+		same_groups(c, &heap, CENSUS_BY_SIZE) && same_groups(c, &heap, CENSUS_BY_HOLDER);
 }
 
 static bool
@@ -932,6 +1197,7 @@ same_dominators(struct census *c)
 {
 	auto_census_dominators struct census_dominators d = { 0 };
 	auto_census_owners struct census_owners owners = { 0 };
+	auto_census_reach struct census_reach r = { 0 };
 	int root_of[40];
 	bool is_same;
 	struct err e;
@@ -939,7 +1205,7 @@ same_dominators(struct census *c)
 	owners.to = calloc(c->roots.root.nr + 1, sizeof *owners.to);
 	owners.owner.v = calloc(c->roots.root.nr + 1, sizeof *owners.owner.v);
 	for (size_t i = 0; i < c->roots.root.nr; i++) {
-		root_of[i] = (int)c->roots.root.v[i].at;
+		root_of[i] = (int)(c->roots.root.v[i].at / plan.word_bytes);
 		owners.to[i] = c->roots.root.v[i].to;
 		owners.owner.v[owners.owner.nr++] =
 			(struct census_owner){ .kind = is_thread(root_of[i]) ? CENSUS_STACK
@@ -957,7 +1223,8 @@ same_dominators(struct census *c)
 			is_same = is_right_sum(&d, census_chunk_node(&d, (uint32_t)i), i, NONE);
 	for (size_t i = 0; i < owners.owner.nr && is_same; i++)
 		is_same = is_right_sum(&d, census_owner_node((uint32_t)i), NONE, root_of[i]);
-	return is_same && same_paths(c, &owners) && same_types(c, &d);
+	return is_same && census_reach_all(&r, c, &owners, &e) == 0 && same_paths(c, &owners, &r) &&
+		same_ways(c, &r) && same_types(c, &d);
 }
 
 /* Find what is right of the plan. */
@@ -968,6 +1235,7 @@ understand_plan(void)
 		plan.chunk[i].is_reached = false;
 		memset(plan.chunk[i].can_reach, 0, sizeof plan.chunk[i].can_reach);
 	}
+	find_edges();
 	for (int i = 0; i < plan.nr_roots; i++)
 		reach(owner_of(plan.root[i]));
 	close_paths();
@@ -1056,7 +1324,9 @@ test_seed(uint64_t nr)
 	else if (!same_leaks(&c))
 		wrong = "the heads of what is lost";
 	else if (!same_sums(&c))
-		wrong = "the sums by module, arena or size";
+		wrong = "the sums by module, arena, size or holder";
+	else if (!same_contents(&c))
+		wrong = "the contents";
 	else if (nr % 4 == 0 && !same_dominators(&c))
 		wrong = "the dominators";
 	else if (!same_looks(&c))
