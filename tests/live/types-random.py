@@ -38,7 +38,7 @@ def make_class(rng, nr, classes):
 def main():
     rng = random.Random(int(sys.argv[1]))
     out = ['#include "tracee.h"', "#include <cxxabi.h>", "#include <memory>", "#include <string>", "#include <typeinfo>",
-           "extern void *kept[100000];", "void *kept[100000];", "static size_t nr_kept;"]
+           "extern void **kept;", "void **kept;", "static size_t nr_kept;"]
     makes = []
     classes = []
     for nr in range(NR_CLASSES):
@@ -55,7 +55,8 @@ def main():
             "	for (int i = 0; i < nr; i++)",
             "		kept[nr_kept++] = new T;",
             "	if (nr)",
-            "		tracee_say(\"class %d %s\", nr, name);", "}", "int", "main()", "{"]
+            "		tracee_say(\"class %d %s\", nr, name);", "}", "int", "main()", "{",
+            "	kept = static_cast<void **>(malloc(100000 * sizeof *kept));"]
     rng.shuffle(makes)
     out += [f'	make<{name}>({nr}, "{shown}");' for name, shown, nr in makes]
     out += ["	tracee_ready();", "	return tracee_park();", "}"]

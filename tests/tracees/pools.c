@@ -301,6 +301,14 @@ make_lies(void)
 		p[0] = at(c->p) + 8;
 		p[1] = p[2] = 0;
 		put_end(p, malloc_usable_size(p), 4);
+		/* Not in the list of its context. */
+		p = make_block(draw_size());
+		p[0] = at(c->p);
+		p[1] = draw(2) ? 0 : at(kept[draw(nr_kept - 1)]);
+		if (p[1] == at(c->p))
+			p[1] = 0;
+		p[2] = 0;
+		put_end(p, malloc_usable_size(p), 4);
 		/* As a block of a list that was freed, whose memory is used again. */
 		p = make_block(draw_size());
 		p[0] = at(kept[draw(nr_kept)]);
