@@ -20,7 +20,7 @@
 #define CUT_MAX_BYTES 3
 /* A node has its links first; more of them are not looked at. */
 #define LINKS_MAX 8
-/* malloc() gives so much more to one of two requests of the same size, when no chunk would be left. */
+/* malloc() gives so much more to a request if no chunk would be left. */
 #define EXTRA_BYTES 16
 #define ARRAY_WORDS 3
 #define POINTERS_MIN 3

@@ -60,8 +60,8 @@ reach_of_owners(struct census_reach *r, const struct census *c, const struct cen
 }
 
 int
-census_reach_all(struct census_reach *r, const struct census *c,
-	const struct census_owners *owners, struct err *e)
+census_reach_all(struct census_reach *r, const struct census *c, const struct census_owners *owners,
+	struct err *e)
 {
 	const size_t nr = c->chunks.state.nr;
 	size_t at = 0;

@@ -31,10 +31,9 @@ void census_reach_release(struct census_reach *r);
 #define auto_census_reach __attribute__((cleanup(census_reach_release)))
 
 /*
- * Return the number of the owner, plus 1, of the shortest way to each chunk of C, 0 for a chunk that
- * nothing leads to.  The caller frees them.  NULL with E.
+ * Return the number of the owner, plus 1, of the shortest way to each chunk of C, 0 for a chunk
+ * that nothing leads to.  The caller frees them.  NULL with E.
  */
-uint32_t *census_reach_owners(
-	const struct census_reach *r, const struct census *c, struct err *e);
+uint32_t *census_reach_owners(const struct census_reach *r, const struct census *c, struct err *e);
 
 #endif

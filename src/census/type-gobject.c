@@ -40,7 +40,7 @@
 #define TYPE_INTERFACE 2
 #define TYPE_OBJECT 20
 #define CHILDREN_MAX 65536
-/* The most nodes, children included, and places that are read: a process may pretend to use GObject. */
+/* The most nodes, children included, and places that are read: a process may use no GObject. */
 #define NODES_MAX 200000
 #define PLACES_MAX 20000
 #define DATA_MAX_BYTES (UINT64_C(4) << 20)
@@ -61,7 +61,7 @@ struct gobject_search {
 	const struct target *t;
 	const struct regions *m;
 	const struct objects *o;
-	uint64_t quarks; /* the address of the array */
+	uint64_t quarks;		      /* the address of the array */
 	unsigned int left_nodes, left_places; /* to look at */
 	struct {
 		uint64_t *v; /* owned; addresses of nodes */
@@ -379,8 +379,8 @@ gclass_list(struct gclass_chunk *class, struct census *c, const struct census_gc
 
 	for (size_t i = 0; i < g->nr; i++) {
 		const uint32_t granule = census_granule(&c->slots, g->v[i].addr);
-		const uint32_t chunk = granule ? census_chunk_at(&c->chunks, &c->slots, granule)
-					       : CENSUS_NO_CHUNK;
+		const uint32_t chunk =
+			granule ? census_chunk_at(&c->chunks, &c->slots, granule) : CENSUS_NO_CHUNK;
 
 		if (chunk == CENSUS_NO_CHUNK || !(c->chunks.state.v[chunk] & CENSUS_BLOCK))
 			continue;

@@ -34,7 +34,6 @@ void census_gclasses_release(struct census_gclasses *g);
  * Give each block of C without a type that has the address of a class of G and the size of its
  * instances that type.  Returns 0, or -1 with E.
  */
-int census_gclasses_judge(
-	struct census *c, const struct census_gclasses *g, struct err *e);
+int census_gclasses_judge(struct census *c, const struct census_gclasses *g, struct err *e);
 
 #endif
