@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "os/core-proc.h"
+#include "os/frozen.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/proc.h"
@@ -112,7 +113,8 @@ is_list(const struct target *t, raddr head, uint64_t next)
 raddr
 stack_cache_lock(const struct target *t, const struct objects *o)
 {
-	raddr head = thread_robust_head(t, t->pid), main_node = { head.v - LIST_OFFSET }, at;
+	raddr head = thread_robust_head(t, os_main_thread(t)), main_node = { head.v - LIST_OFFSET },
+	      at;
 	const struct object *loader;
 	struct stack_lists l;
 	struct err e;

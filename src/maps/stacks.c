@@ -28,6 +28,7 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "maps/stacks-others.h"
+#include "os/frozen.h"
 #include "os/memory.h"
 #include "os/proc.h"
 #include "os/status.h"
@@ -268,8 +269,10 @@ add_main_stack(struct stacks_finder *f, struct err *e)
 	if (!r)
 		return 0;
 	return stacks_add_stack(f,
-		&(struct thread_stack){
-			.tid = f->t->pid, .start = r->start, .end = r->end, .is_main = true },
+		&(struct thread_stack){ .tid = os_main_thread(f->t),
+			.start = r->start,
+			.end = r->end,
+			.is_main = true },
 		e);
 }
 
@@ -286,7 +289,7 @@ add_living(struct stacks_finder *f, struct err *e)
 		return err_set(e, ENOMEM, "cannot list the stacks");
 	for (size_t i = 0; i < f->nr && nr_samples < NR_SAMPLES; i++)
 		/* libc did not map the main thread's */
-		if (f->thread[i].head.v && f->thread[i].tid != f->t->pid)
+		if (f->thread[i].head.v && f->thread[i].tid != os_main_thread(f->t))
 			sample[nr_samples++] = f->thread[i].head;
 	learn_record_offset(f, sample, nr_samples);
 	for (size_t i = 0; i < f->nr; i++)
@@ -300,7 +303,7 @@ add_living(struct stacks_finder *f, struct err *e)
 			stack_of_record(f, &record[i], thread->head, thread->tid);
 		int r = 0;
 
-		if (thread->tid == f->t->pid)
+		if (thread->tid == os_main_thread(f->t))
 			r = add_main_stack(f, e);
 		else if (f->record_offset && is_record(f, &record[i], thread->head))
 			r = stacks_add_stack(f, &stack, e);

@@ -113,6 +113,12 @@ os_frozen_of(const struct target *t)
 	return t->frozen ? t->frozen->of : NULL;
 }
 
+pid_t
+os_main_thread(const struct target *t)
+{
+	return t->frozen ? t->frozen->of->pid : t->pid;
+}
+
 bool
 os_is_still(const struct target *t)
 {

@@ -37,6 +37,9 @@ int target_open_frozen(struct target *t, pid_t pid, const struct os_frozen *f, s
 /* Return the process of which T is a copy, or NULL if T is none. */
 const struct target *os_frozen_of(const struct target *t);
 
+/* Return the main thread of T: that of a copy is the one of the process. */
+pid_t os_main_thread(const struct target *t);
+
 /* Return whether the memory of T does not change: that of a copy or of a core file. */
 bool os_is_still(const struct target *t);
 

@@ -27,13 +27,13 @@ begin()
 	nr_tasks=$(find "/proc/$tracee_pid/task" -mindepth 1 -maxdepth 1 | wc -l)
 }
 
-# as_without NAME FILTER: what FILTER gets from leaks --fork is what it gets from leaks.
+# as_without COMMAND FILTER: what FILTER gets from the command with --fork is what it gets without.
 as_without()
 {
-	exits '0 1 2' memdiag leaks --pid "$tracee_pid" --max-stop 300s --timeout 600s --json &&
-		jq -c "$1" "$dir/out" >"$dir/without" &&
-		exits '0 1 2' memdiag leaks --fork --pid "$tracee_pid" --max-stop 300s --timeout 600s --json &&
-		jq -c "$1" "$dir/out" >"$dir/with" && diff "$dir/without" "$dir/with"
+	exits '0 1 2' memdiag "$1" --pid "$tracee_pid" --max-stop 300s --timeout 600s --json &&
+		jq -c "$2" "$dir/out" >"$dir/without" &&
+		exits '0 1 2' memdiag "$1" --fork --pid "$tracee_pid" --max-stop 300s --timeout 600s --json &&
+		jq -c "$2" "$dir/out" >"$dir/with" && diff "$dir/without" "$dir/with"
 }
 
 # ---- what is found -------------------------------------------------------------------------------
@@ -52,6 +52,12 @@ finds_all()
 	[ "$(found)" = 1000 ] && [ "$(json .data.unreachable.blocks)" -le 1002 ]
 }
 begin mover
+# deep_is_lost: whether that block, which has 2,000 bytes, is found.
+deep_is_lost()
+{
+	exits '1 2' memdiag leaks --fork --pid "$tracee_pid" --max-stop 300s --timeout 600s --json &&
+		json_is '[.data.groups[] | select(.head_bytes == 2008 or .head_bytes == 2000) | .heads] == [1]'
+}
 check 'blocks that move all the time: the 1,000 lost ones' each_of 10 finds_all
 check 'nothing is left' eventually nothing_left
 check 'the copy is in the report' json_is '.data.copy_ns > 0 and .data.stop.count >= 1'
@@ -60,14 +66,18 @@ check 'as text: how long there was a copy' grep -q 'a copy of it existed for [0-
 check 'types of a copy' exits '0 2' memdiag types --fork --pid "$tracee_pid" --max-stop 300s --timeout 600s
 check 'retained of a copy' exits '0 2' memdiag retained --fork --pid "$tracee_pid" --max-stop 300s --timeout 600s
 check 'nothing is left by them' eventually nothing_left
+check 'the program loses a block whose address is left on the main stack' ask deep
+check 'it is found' deep_is_lost
 check 'a stop that is too short for the fork: status 6' exits_saying 6 'may stop it for' memdiag leaks --fork \
 	--pid "$tracee_pid" --max-stop 1us
 check 'the threads go on' goes_on 1000
 check 'the program still works' end_tracee
 
 begin holders
-check 'all ways to hold a block: registers, stacks, TLS, shared memory' as_without \
+check 'all ways to hold a block: registers, stacks, TLS, shared memory' as_without leaks \
 	'[.data.unreachable, [.data.groups[] | [.shape, .heads, .blocks, .bytes]]]'
+check 'stacks are those of the threads' as_without retained '[.data.roots[] | select(.kind == "stack" and .tid != null) | [.tid, .retained]] | sort'
+check 'no stack is another mapping' as_without retained '[.data.roots[] | select(.kind == "mapping") | .address] | sort'
 check 'shared memory is no part of a copy' exits_saying 2 'shared memory were read when the process ran again' memdiag \
 	leaks --fork --pid "$tracee_pid" --max-stop 300s --timeout 600s
 check 'nothing is left' eventually nothing_left

@@ -3,6 +3,7 @@
  * frees, and 1,000 lost blocks, half of them in the arena of the third.
  *
  *	count	-> nodes moved so far
+ *	deep	lose a block of DEEP_BYTES whose address is left far below the stack pointer; as count
  */
 #include "tracee.h"
 
@@ -13,6 +14,7 @@
 #define NR_NODES 100000 /* of each thread */
 #define NR_LOST 1000
 #define LOST_BYTES 1000
+#define DEEP_BYTES 2000
 #define noinline __attribute__((noinline))
 
 struct node {
@@ -75,6 +77,16 @@ lose_block(void)
 	memset(p, 0x5a, LOST_BYTES);
 }
 
+static noinline void
+lose_deep(void)
+{
+	void *volatile deep[6000];
+
+	deep[0] = malloc(DEEP_BYTES);
+	if (!deep[0])
+		tracee_fail("malloc");
+}
+
 /* Allocate and free between blocks that were lost before. */
 static void *
 churn(void *arg)
@@ -120,7 +132,10 @@ main(void)
 	while (!is_churning)
 		usleep(1000);
 	tracee_ready();
-	while (tracee_command(line, sizeof line))
+	while (tracee_command(line, sizeof line)) {
+		if (strcmp(line, "deep") == 0)
+			lose_deep();
 		tracee_say("%lu", nr_moved);
+	}
 	return tracee_end();
 }
