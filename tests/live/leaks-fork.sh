@@ -71,6 +71,10 @@ check 'it is found' deep_is_lost
 check 'a stop that is too short for the fork: status 6' exits_saying 6 'may stop it for' memdiag leaks --fork \
 	--pid "$tracee_pid" --max-stop 1us
 check 'the threads go on' goes_on 1000
+check 'the lock of an arena is held' ask lock
+check 'no copy is made: status 6' exits_saying 6 'was inside malloc each time' memdiag leaks --fork --pid "$tracee_pid" \
+	--max-stop 300s --timeout 600s
+check 'nothing is left then' eventually nothing_left
 check 'the program still works' end_tracee
 
 begin holders
@@ -135,6 +139,16 @@ shortened()
 	cat "$dir/err"
 	[ $status -eq 6 ] && grep -q 'memory became short; the copy .* was removed' "$dir/err"
 }
+
+# not_killed: whether the kernel has killed nothing in the cgroup.
+not_killed()
+{
+	if [ -f "$group/memory.events" ]; then
+		grep '^oom_kill 0$' "$group/memory.events"
+	else
+		grep '^oom_kill 0$' "$group/memory.oom_control"
+	fi
+}
 begin writer 3000000
 for signal in INT TERM KILL KILL KILL; do
 	check "SIG$signal while the copy is read: it is gone" at_copy interrupted $signal
@@ -155,6 +169,7 @@ if new_group memory; then
 		leaks --fork --pid "$tracee_pid" --max-stop 300s
 	limit_room 1000000
 	check 'a cgroup that is full meanwhile: the copy is removed' at_copy shortened
+	check 'before the kernel kills it' not_killed
 	check 'nothing is left' eventually nothing_left
 	check 'the threads go on' goes_on 2
 	check 'and have written all blocks' test "$(ask check)" = fine

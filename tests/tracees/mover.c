@@ -3,7 +3,9 @@
  * frees, and 1,000 lost blocks, half of them in the arena of the third.
  *
  *	count	-> nodes moved so far
- *	deep	lose a block of DEEP_BYTES whose address is left far below the stack pointer; as count
+ *	deep	lose a block of DEEP_BYTES whose address is left far below the stack pointer
+ *	lock	hold the lock of the third thread's arena from now on
+ * Each answers as count.
  */
 #include "tracee.h"
 
@@ -15,6 +17,7 @@
 #define NR_LOST 1000
 #define LOST_BYTES 1000
 #define DEEP_BYTES 2000
+#define HEAP_BYTES ((uintptr_t)64 << 20)
 #define noinline __attribute__((noinline))
 
 struct node {
@@ -25,6 +28,7 @@ struct node {
 
 static struct node *volatile list[NR_THREADS][NR_LISTS];
 static void *volatile guard[NR_LOST];
+static void *volatile churned; /* a block of the third thread's arena */
 static atomic_ulong nr_moved;
 
 static noinline void
@@ -87,6 +91,19 @@ lose_deep(void)
 		tracee_fail("malloc");
 }
 
+/*
+ * Lock that arena as its thread does: a heap begins at a multiple of its size with the address of
+ * its arena, which begins with the lock (malloc/arena.c, struct heap_info).
+ */
+static void
+lock_arena(void)
+{
+	atomic_int *lock = *(atomic_int **)((uintptr_t)churned & -HEAP_BYTES);
+
+	while (atomic_exchange(lock, 2))
+		usleep(10);
+}
+
 /* Allocate and free between blocks that were lost before. */
 static void *
 churn(void *arg)
@@ -100,6 +117,7 @@ churn(void *arg)
 		/* malloc has the addresses of free chunks: the ends of the blocks before. */
 		guard[i] = calloc(1, 24);
 	}
+	churned = guard[0];
 	tracee_scrub();
 	*(atomic_int *)arg = 1;
 	for (;;) {
@@ -135,6 +153,8 @@ main(void)
 	while (tracee_command(line, sizeof line)) {
 		if (strcmp(line, "deep") == 0)
 			lose_deep();
+		if (strcmp(line, "lock") == 0)
+			lock_arena();
 		tracee_say("%lu", nr_moved);
 	}
 	return tracee_end();
