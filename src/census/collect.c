@@ -277,7 +277,7 @@ collect_words(const char *at, uint64_t bytes, uint64_t left, void *arg)
 	if (c->how->wants_hashes)
 		c->hash = collect_hash(c->hash, at, bytes, all->word_bytes);
 	if (c->how->wants_contents)
-		census_contents_scan(&c->contents, at, bytes);
+		census_contents_add(&c->contents, at, bytes);
 	if (census_edges_scan(all, at, bytes, &c->scan) < 0)
 		collect_fail(c);
 }

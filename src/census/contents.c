@@ -26,19 +26,19 @@
 #define POINTERS_MIN 3
 
 const char *const census_contents_names[] = {
-	[CENSUS_ZEROES] = "zeroes",
-	[CENSUS_NODE] = "node",
-	[CENSUS_ARRAY] = "array",
-	[CENSUS_TEXT_FIRST] = "text",
-	[CENSUS_POINTERS] = "pointers",
-	[CENSUS_OTHER] = "other",
+	[CENSUS_CONTENTS_ZEROES] = "zeroes",
+	[CENSUS_CONTENTS_NODE] = "node",
+	[CENSUS_CONTENTS_ARRAY] = "array",
+	[CENSUS_CONTENTS_TEXT] = "text",
+	[CENSUS_CONTENTS_POINTERS] = "pointers",
+	[CENSUS_CONTENTS_OTHER] = "other",
 	[NR_CENSUS_CONTENTS] = NULL,
 };
 
 /* ---- in the stop ---- */
 
 void
-census_contents_scan(struct census_contents_scan *s, const char *at, uint64_t bytes)
+census_contents_add(struct census_contents_scan *s, const char *at, uint64_t bytes)
 {
 	const uint64_t room = sizeof s->first - s->nr_first, first = bytes < room ? bytes : room;
 
@@ -78,7 +78,7 @@ contents_mark_edges(const struct census *c, uint32_t *contents)
 
 		for (uint32_t i = ARRAY_WORDS - 1; i < nr; i++)
 			if (to[i] == to[i - 1] && to[i] == to[i - 2])
-				contents[to[i]] = CENSUS_ARRAY;
+				contents[to[i]] = CENSUS_CONTENTS_ARRAY;
 	}
 }
 
@@ -92,7 +92,7 @@ contents_mark_roots(const struct census *c, uint32_t *contents)
 		if (root[i].to == root[i - 1].to && root[i].to == root[i - 2].to &&
 			root[i].at == root[i - 1].at + c->word_bytes &&
 			root[i].at == root[i - 2].at + 2 * c->word_bytes)
-			contents[root[i].to] = CENSUS_ARRAY;
+			contents[root[i].to] = CENSUS_CONTENTS_ARRAY;
 }
 
 /* ---- nodes ---- */
@@ -146,16 +146,17 @@ contents_of(const struct census *c, const struct census_cursor *at, bool is_arra
 	uint32_t nr;
 
 	if (state & CENSUS_ZERO)
-		return CENSUS_ZEROES;
+		return CENSUS_CONTENTS_ZEROES;
 	if (is_node(c, at->chunk, at->end.v - at->start.v))
-		return CENSUS_NODE;
+		return CENSUS_CONTENTS_NODE;
 	if (is_array)
-		return CENSUS_ARRAY;
+		return CENSUS_CONTENTS_ARRAY;
 	census_edges_of(&c->edges, at->chunk, &nr);
 	if (state & CENSUS_TEXT && (!nr || bytes <= CENSUS_TEXT_BYTES))
-		return CENSUS_TEXT_FIRST;
-	return nr >= POINTERS_MIN && 2 * (uint64_t)nr >= bytes / c->word_bytes ? CENSUS_POINTERS
-									       : CENSUS_OTHER;
+		return CENSUS_CONTENTS_TEXT;
+	return nr >= POINTERS_MIN && 2 * (uint64_t)nr >= bytes / c->word_bytes
+		? CENSUS_CONTENTS_POINTERS
+		: CENSUS_CONTENTS_OTHER;
 }
 
 uint32_t *
@@ -170,12 +171,12 @@ census_contents_find(const struct census *c, struct err *e)
 		return NULL;
 	}
 	for (size_t i = 0; i < nr; i++)
-		contents[i] = CENSUS_OTHER;
+		contents[i] = CENSUS_CONTENTS_OTHER;
 	contents_mark_edges(c, contents);
 	contents_mark_roots(c, contents);
 	while (census_chunks_next(&c->chunks, &at))
 		if (c->chunks.state.v[at.chunk] & CENSUS_BLOCK)
 			contents[at.chunk] =
-				contents_of(c, &at, contents[at.chunk] == CENSUS_ARRAY);
+				contents_of(c, &at, contents[at.chunk] == CENSUS_CONTENTS_ARRAY);
 	return contents;
 }

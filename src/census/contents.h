@@ -13,12 +13,13 @@
 
 /* The first one that applies. */
 enum census_contents {
-	CENSUS_ZEROES, /* all words that are in memory are 0 */
-	CENSUS_NODE,   /* it and a block of its size have each other's address */
-	CENSUS_ARRAY,  /* three words in a row, elsewhere, have addresses in it: begin, end, room */
-	CENSUS_TEXT_FIRST, /* text, or in a large block its first bytes, and no pointers */
-	CENSUS_POINTERS,   /* at least half of its words are pointers, and three of them */
-	CENSUS_OTHER,
+	CENSUS_CONTENTS_ZEROES, /* all words that are in memory are 0 */
+	CENSUS_CONTENTS_NODE,	/* it and a block of its size have each other's address */
+	/* Three words in a row, elsewhere, have addresses in it: begin, end, room. */
+	CENSUS_CONTENTS_ARRAY,
+	CENSUS_CONTENTS_TEXT,	  /* text, or in a large block its first bytes, and no pointers */
+	CENSUS_CONTENTS_POINTERS, /* at least half of its words are pointers, and three of them */
+	CENSUS_CONTENTS_OTHER,
 	NR_CENSUS_CONTENTS,
 };
 
@@ -46,7 +47,7 @@ census_contents_begin(struct census_contents_scan *s)
 }
 
 /* Add the BYTES at AT, the next ones of the chunk of S, and at least one. */
-void census_contents_scan(struct census_contents_scan *s, const char *at, uint64_t bytes);
+void census_contents_add(struct census_contents_scan *s, const char *at, uint64_t bytes);
 
 /* Return the bits of enum census_state for the chunk of S, which has ended. */
 uint8_t census_contents_state(const struct census_contents_scan *s);
@@ -55,7 +56,8 @@ uint8_t census_contents_state(const struct census_contents_scan *s);
 
 /*
  * Return the contents (enum census_contents) of each chunk of C, which was read with
- * wants_contents; of chunks that are no blocks CENSUS_OTHER.  The caller frees them.  NULL with E.
+ * wants_contents; CENSUS_CONTENTS_OTHER for chunks that are no blocks.  The caller frees them.
+ * NULL with E.
  */
 uint32_t *census_contents_find(const struct census *c, struct err *e);
 

@@ -162,8 +162,7 @@ may_be_deflate(const struct census *c, const struct census_front *b)
 {
 	const uint32_t status = (uint32_t)b->word[1];
 
-	if (b->bytes < CENSUS_ZLIB_MIN_BYTES || b->bytes > 6200 || !is_address(b->word[0]) ||
-		b->word[0] % WORD)
+	if (b->bytes < 5700 || b->bytes > 6200 || !is_address(b->word[0]) || b->word[0] % WORD)
 		return false;
 	return (status == 42 || status == 57 || status == 69 || status == 73 || status == 91 ||
 		       status == 103 || status == 113 || status == 666) &&
@@ -177,7 +176,7 @@ may_be_inflate(const struct census *c, const struct census_front *b)
 	const uint32_t mode = (uint32_t)b->word[1];
 
 	(void)c;
-	return b->bytes >= 7000 && b->bytes <= CENSUS_ZLIB_MAX_BYTES && is_address(b->word[0]) &&
+	return b->bytes >= 7000 && b->bytes <= 7300 && is_address(b->word[0]) &&
 		b->word[0] % WORD == 0 && mode >= 16180 && mode <= 16211;
 }
 

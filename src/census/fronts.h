@@ -19,8 +19,6 @@ struct target;
 /* Sizes of blocks for which there are rules; see fronts.c. */
 #define CENSUS_POOL_MIN_BYTES 128
 #define CENSUS_OBSTACK_MIN_BYTES 1024
-#define CENSUS_ZLIB_MIN_BYTES 5700
-#define CENSUS_ZLIB_MAX_BYTES 7300
 
 /* Return whether RULES (enum census_rule) need the words of a block of BYTES. */
 static inline bool

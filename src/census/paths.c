@@ -63,22 +63,31 @@ census_path_find(
 	return err_set(e, ENOMEM, "cannot keep what leads to the block");
 }
 
-uint64_t
-census_path_referrers(const struct census *c, uint32_t chunk)
+uint32_t *
+census_referrers_count(const struct census *c, struct err *e)
 {
-	uint64_t referrers = 0;
+	const size_t nr_chunks = c->chunks.state.nr;
+	uint32_t *count = calloc(nr_chunks + 1, sizeof *count);
+	/* The last block that leads to each one, plus 1: it may have the address twice. */
+	auto_free uint32_t *last = calloc(nr_chunks + 1, sizeof *last);
 
-	for (uint32_t from = 0; from < c->chunks.state.nr; from++) {
-		uint32_t nr, i = 0;
+	if (!count || !last) {
+		free(count);
+		err_set(e, ENOMEM, "cannot count the pointers to blocks");
+		return NULL;
+	}
+	for (uint32_t from = 0; from < nr_chunks; from++) {
+		uint32_t nr;
 		const uint32_t *to = census_edges_of(&c->edges, from, &nr);
 
-		while (i < nr && to[i] != chunk)
-			i++;
-		referrers += i < nr;
+		for (uint32_t i = 0; i < nr; i++) {
+			count[to[i]] += last[to[i]] != from + 1;
+			last[to[i]] = from + 1;
+		}
 	}
 	for (size_t i = 0; i < c->roots.root.nr; i++)
-		referrers += c->roots.root.v[i].to == chunk;
-	return referrers;
+		count[c->roots.root.v[i].to]++;
+	return count;
 }
 
 /* ---- the words of a path ---- */

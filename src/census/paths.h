@@ -29,8 +29,11 @@ int census_path_find(
 void census_path_release(struct census_path *path);
 #define auto_census_path __attribute__((cleanup(census_path_release)))
 
-/* Return the number of roots and blocks of C that have the address of CHUNK. */
-uint64_t census_path_referrers(const struct census *c, uint32_t chunk);
+/*
+ * Return how many roots and blocks of C have the address of each chunk; the caller frees them.
+ * NULL with E.
+ */
+uint32_t *census_referrers_count(const struct census *c, struct err *e);
 
 /* ---- the words of a path ---- */
 

@@ -118,22 +118,6 @@ is_quarks(const struct gobject_search *s, uint64_t addr)
 
 /* ---- static variables ---- */
 
-/* Return the object that defines the symbol NAME; NULL: none does. */
-static const struct object *
-gobject_find_symbol(const struct gobject_search *s, const char *name)
-{
-	struct image_symbol symbol;
-
-	for (size_t i = 0; i < s->o->nr; i++) {
-		const struct object *o = &s->o->v[i];
-
-		if (o->image && image_class(o->image) == ELFCLASS64 &&
-			image_find(o->image, name, &symbol) == 0)
-			return o;
-	}
-	return NULL;
-}
-
 /*
  * Call TAKE with the words from each place on, and how many there are, in the writable memory of
  * OBJECT, until it returns true.  Returns whether it did, or -1 with E.
@@ -290,9 +274,12 @@ gobject_take_children(struct gobject_search *s, const struct gtype_node *node)
 static int
 gobject_search(struct gobject_search *s)
 {
-	const struct object *gobject = gobject_find_symbol(s, "g_type_create_instance");
-	const struct object *glib = gobject_find_symbol(s, "g_quark_to_string");
-	int found = gobject && glib ? gobject_each_word(s, glib, gobject_take_quarks) : 0;
+	const struct object *gobject = objects_defining(s->o, "g_type_create_instance");
+	const struct object *glib = objects_defining(s->o, "g_quark_to_string");
+	int found = 0;
+
+	if (gobject && glib && image_class(gobject->image) == ELFCLASS64)
+		found = gobject_each_word(s, glib, gobject_take_quarks);
 
 	s->left_places = PLACES_MAX;
 	if (found > 0)

@@ -69,18 +69,6 @@ struct pools_judge {
 
 /* ---- rules ---- */
 
-/* Return the object that defines the symbol NAME; NULL: none does. */
-static const struct object *
-judge_find_symbol(const struct objects *o, const char *name)
-{
-	struct image_symbol symbol;
-
-	for (size_t i = 0; i < o->nr; i++)
-		if (o->v[i].image && image_find(o->v[i].image, name, &symbol) == 0)
-			return &o->v[i];
-	return NULL;
-}
-
 unsigned int
 census_pool_rules(const struct objects *o)
 {
@@ -90,13 +78,13 @@ census_pool_rules(const struct objects *o)
 		if (o->v[i].image && image_class(o->v[i].image) != ELFCLASS64)
 			return 0;
 	/* Modules need these, so that stripped programs have them, too. */
-	if (judge_find_symbol(o, "AllocSetContextCreateInternal"))
+	if (objects_defining(o, "AllocSetContextCreateInternal"))
 		rules |= CENSUS_RULE_CONTEXT | PG_BLOCK;
-	if (judge_find_symbol(o, "ngx_create_pool"))
+	if (objects_defining(o, "ngx_create_pool"))
 		rules |= CENSUS_RULE_NGINX;
-	if (judge_find_symbol(o, "apr_allocator_alloc"))
+	if (objects_defining(o, "apr_allocator_alloc"))
 		rules |= CENSUS_RULE_APR;
-	if (judge_find_symbol(o, "my_malloc") && judge_find_symbol(o, "alloc_root"))
+	if (objects_defining(o, "my_malloc") && objects_defining(o, "alloc_root"))
 		rules |= CENSUS_RULE_MEM_ROOT;
 	return rules;
 }
@@ -397,8 +385,7 @@ is_right(const struct pools_judge *j, const struct census_front *b, enum census_
 static int
 judge_fixed(struct pools_judge *j, size_t at)
 {
-	const struct object *o =
-		fixed[at].symbol ? judge_find_symbol(j->o, fixed[at].symbol) : NULL;
+	const struct object *o = fixed[at].symbol ? objects_defining(j->o, fixed[at].symbol) : NULL;
 	const struct census_type added = {
 		.name = fixed[at].name,
 		.path = o ? o->path : NULL,
@@ -420,7 +407,7 @@ judge_fixed(struct pools_judge *j, size_t at)
 
 /* ---- obstacks ---- */
 
-/* Return the chunk before B, which may be one of an obstack; NULL if there is none. */
+/* Return the chunk whose address is word 1 of B, if it may be of an obstack; else NULL. */
 static struct judge_block *
 obstack_before(const struct pools_judge *j, const struct judge_block *b)
 {

@@ -40,7 +40,7 @@
 struct cmd_retained_options {
 	struct census_question ask;
 	const char *holds; /* show what leads to this: an address or a type; NULL: show sums */
-	raddr addr;	   /* in HOLDS, or 0 */
+	raddr addr;	   /* in HOLDS, if that is an address */
 	struct profile_io_options io;
 };
 
@@ -65,6 +65,13 @@ static const struct ui_rule rules[] = {
 	{ 0 },
 };
 
+/* Return whether --holds has an address: no name of a type begins with a digit. */
+static bool
+holds_address(const struct cmd_retained_options *o)
+{
+	return o->holds && isdigit((unsigned char)*o->holds);
+}
+
 static void
 cmd_retained_check(struct argp_state *state, void *input)
 {
@@ -78,9 +85,7 @@ cmd_retained_check(struct argp_state *state, void *input)
 		argp_error(state,
 			"--format=%s shows calls: use text, tree, flame, html, json or folded",
 			format->name);
-	/* No name of a type begins with a digit. */
-	if (o->holds && isdigit((unsigned char)*o->holds) &&
-		(!ui_parse_address(o->holds, &o->addr.v, &end) || *end))
+	if (holds_address(o) && (!ui_parse_address(o->holds, &o->addr.v, &end) || *end))
 		argp_error(state, "--holds: '%s' is not an address, nor a type: say 0x7f12345678",
 			o->holds);
 	if (o->holds && !*o->holds)
@@ -205,7 +210,7 @@ static int
 cmd_retained_find(struct cmd_retained_work *w, struct retained_report *r,
 	const struct cmd_retained_options *o, struct census_answer *s, struct err *e)
 {
-	if ((o->addr.v && census_find_block(s, o->addr, &r->chunk, e) < 0) ||
+	if ((holds_address(o) && census_find_block(s, o->addr, &r->chunk, e) < 0) ||
 		census_owners_find(&w->owners, &s->census, &s->process.objects, e) < 0 ||
 		census_check_dominators(s, e) < 0 ||
 		census_dominators_find(&w->dominators, &s->census, &w->owners, e) < 0)
@@ -214,7 +219,7 @@ cmd_retained_find(struct cmd_retained_work *w, struct retained_report *r,
 		r->reach = &w->reach;
 		if (census_reach_all(&w->reach, &s->census, &w->owners, e) < 0)
 			return -1;
-		return o->addr.v ? 0 : cmd_retained_find_ways(w, r, o, s, e);
+		return holds_address(o) ? 0 : cmd_retained_find_ways(w, r, o, s, e);
 	}
 	if (wants_graph(o))
 		return cmd_retained_find_layers(w, s, e);

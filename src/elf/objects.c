@@ -324,3 +324,14 @@ objects_at(const struct objects *o, raddr a)
 	}
 	return NULL;
 }
+
+const struct object *
+objects_defining(const struct objects *o, const char *name)
+{
+	struct image_symbol symbol;
+
+	for (size_t i = 0; i < o->nr; i++)
+		if (o->v[i].image && image_find(o->v[i].image, name, &symbol) == 0)
+			return &o->v[i];
+	return NULL;
+}

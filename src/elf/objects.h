@@ -53,4 +53,7 @@ void objects_release(struct objects *o);
 /* Return the object that contains A, or NULL. */
 const struct object *objects_at(const struct objects *o, raddr a);
 
+/* Return the first object that defines the symbol NAME, or NULL. */
+const struct object *objects_defining(const struct objects *o, const char *name);
+
 #endif

@@ -220,14 +220,14 @@ static int
 retained_print_block(struct ui_output *out, const struct ui_options *ui,
 	const struct retained_report *r, struct err *e)
 {
-	const uint64_t referrers = census_path_referrers(&r->of->census, r->chunk);
+	auto_free uint32_t *referrers = census_referrers_count(&r->of->census, e);
 
-	if (retained_print_path(out, ui, r, "", r->chunk, e) < 0)
+	if (!referrers || retained_print_path(out, ui, r, "", r->chunk, e) < 0)
 		return -1;
-	if (referrers == 1)
+	if (referrers[r->chunk] == 1)
 		fputs("No other place has its address\n", out->f);
 	else
-		fprintf(out->f, "%" PRIu64 " places have its address\n", referrers);
+		fprintf(out->f, "%" PRIu32 " places have its address\n", referrers[r->chunk]);
 	return 0;
 }
 
@@ -313,9 +313,10 @@ retained_hop_json(const struct retained_report *r, const struct census_path *pat
 		view_census_sum(&held));
 }
 
-/* Return the path to CHUNK; NULL with E. */
+/* Return the path to CHUNK, with its number in REFERRERS; NULL with E. */
 static json_t *
-retained_path_json(const struct retained_report *r, uint32_t chunk, struct err *e)
+retained_path_json(
+	const struct retained_report *r, uint32_t chunk, const uint32_t *referrers, struct err *e)
 {
 	auto_census_path struct census_path path = { 0 };
 	json_t *hops;
@@ -329,20 +330,19 @@ retained_path_json(const struct retained_report *r, uint32_t chunk, struct err *
 		path.hop.nr
 			? type_name_owner_to_json(&r->owners->owner.v[path.owner], &r->of->types)
 			: json_null(),
-		"hops", hops, "referrers",
-		ui_json_number(census_path_referrers(&r->of->census, chunk)));
+		"hops", hops, "referrers", ui_json_number(referrers[chunk]));
 }
 
 /* Return the ways to the blocks of the type, at most as many as the limit; NULL with E. */
 static json_t *
-retained_ways_json(const struct retained_report *r, struct err *e)
+retained_ways_json(const struct retained_report *r, const uint32_t *referrers, struct err *e)
 {
 	const size_t nr = r->ways->way.nr, shown = r->limit && r->limit < nr ? r->limit : nr;
 	json_auto_t *ways = json_array();
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct census_way *way = &r->ways->way.v[i];
-		json_t *path = retained_path_json(r, way->first, e);
+		json_t *path = retained_path_json(r, way->first, referrers, e);
 
 		if (!path)
 			return NULL;
@@ -356,13 +356,16 @@ retained_ways_json(const struct retained_report *r, struct err *e)
 static int
 retained_set_holds(json_t *data, const struct retained_report *r, struct err *e)
 {
+	auto_free uint32_t *referrers = census_referrers_count(&r->of->census, e);
 	json_t *ways, *path;
 
+	if (!referrers)
+		return -1;
 	if (!r->name) {
-		path = retained_path_json(r, r->chunk, e);
+		path = retained_path_json(r, r->chunk, referrers, e);
 		return path ? json_object_set_new(data, "path", path) : -1;
 	}
-	ways = retained_ways_json(r, e);
+	ways = retained_ways_json(r, referrers, e);
 	if (!ways)
 		return -1;
 	json_object_set_new(data, "of_type",

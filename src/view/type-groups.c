@@ -97,12 +97,12 @@ static const char *
 type_groups_contents_name(const struct census_type_group *group)
 {
 	static const char *const name[] = {
-		[CENSUS_ZEROES] = "zeroes",
-		[CENSUS_NODE] = "nodes that are linked both ways",
-		[CENSUS_ARRAY] = "arrays with begin and end elsewhere",
-		[CENSUS_TEXT_FIRST] = "text",
-		[CENSUS_POINTERS] = "pointers",
-		[CENSUS_OTHER] = "other",
+		[CENSUS_CONTENTS_ZEROES] = "zeroes",
+		[CENSUS_CONTENTS_NODE] = "nodes that are linked both ways",
+		[CENSUS_CONTENTS_ARRAY] = "arrays with begin and end elsewhere",
+		[CENSUS_CONTENTS_TEXT] = "text",
+		[CENSUS_CONTENTS_POINTERS] = "pointers",
+		[CENSUS_CONTENTS_OTHER] = "other",
 	};
 
 	return name[group->contents];

@@ -159,6 +159,26 @@ is_way()
 		(.path.root.symbol | endswith("'"$3"'")))] | length == 1'
 }
 
+# has_pointers: whether the word at each offset of the paths, which is read here, is in the block that it leads to.
+has_pointers()
+{
+	jq -r '.data.of_type.ways[].path | [.root.address] + [.hops[] | .offset, .address, .bytes] | join(" ")' "$dir/out" |
+		python3 -c 'import sys
+memory = open(f"/proc/{sys.argv[1]}/mem", "rb", buffering=0)
+nr = 0
+for line in sys.stdin:
+    at, *hops = line.split()
+    for offset, start, size in zip(hops[::3], hops[1::3], hops[2::3]):
+        memory.seek(int(at, 16) + int(offset))
+        word = int.from_bytes(memory.read(8), sys.byteorder)
+        if not int(start, 16) <= word <= int(start, 16) + int(size):
+            sys.exit(f"{word:#x} is not in {start}")
+        at = start
+        nr += 1
+print(nr, "pointers")
+sys.exit(nr < 2)' "$tracee_pid"
+}
+
 # check_ways: to the classes of the program.
 check_ways()
 {
@@ -168,6 +188,7 @@ check_ways()
 		.sum.blocks == ([.ways[].sum.blocks] | add) and .sum.bytes == ([.ways[].sum.bytes] | add) and
 		.way_count == (.ways | length) and (.ways | map(.sum.bytes) | . == (sort | reverse))'
 	check 'one way to most of them' is_way 1000 2 3all
+	check 'each pointer of the path is in the memory before it' has_pointers
 	check 'it ends at one of them' json_is '.data.of_type.ways[0].path.hops[1].type == "shapes::circle"'
 	# shellcheck disable=SC2086
 	check '--holds of types by a pattern' exits 0 memdiag retained --pid "$tracee_pid" $budget --holds 'shapes::*' --json
@@ -185,6 +206,8 @@ check_ways()
 	check '--holds of a type that no block has' exits_saying 64 "no block is of the type 'shapes::triangle'" memdiag retained \
 		--pid "$tracee_pid" $budget --holds shapes::triangle
 	check '--holds of a bad address' exits_saying 64 "'0x12z' is not an address" memdiag retained --pid "$tracee_pid" --holds 0x12z
+	# shellcheck disable=SC2086
+	check '--holds of address 0' exits_saying 64 '0x0 is in no heap of malloc' memdiag retained --pid "$tracee_pid" $budget --holds 0
 	check '--holds of nothing' exits_saying 64 'needs an address or a type' memdiag retained --pid "$tracee_pid" --holds ''
 	# Both are lists: what is kept of them, and what is not.
 	check 'the program hides a list' obeys 'hide 5000'

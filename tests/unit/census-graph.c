@@ -770,6 +770,32 @@ same_paths(const struct census *c, const struct census_owners *owners, const str
 	return is_same;
 }
 
+/* Whether the roots and the blocks that have the address of each block were counted. */
+static bool
+same_referrers(const struct census *c)
+{
+	struct err e;
+	uint32_t *got = census_referrers_count(c, &e);
+	bool is_same = got != NULL;
+
+	for (int to = 0; to < plan.nr && is_same; to++) {
+		uint32_t want = 0;
+
+		for (int i = 0; i < plan.nr_roots; i++)
+			want += is_block(to) && owner_of(plan.root[i]) == to;
+		for (int from = 0; from < plan.nr; from++) {
+			bool has = false;
+
+			for (int k = 0; k < plan.chunk[from].nr_words; k++)
+				has |= edge(from, k) == to;
+			want += has;
+		}
+		is_same = got[to] == want;
+	}
+	free(got);
+	return is_same;
+}
+
 /* ---- ways ---- */
 
 /* The owner and the types on the path to a block, each once in a row. */
@@ -918,11 +944,11 @@ words_of(int i, int nr_edges)
 		is_zero = is_zero && !c->word[k];
 	}
 	if (is_zero)
-		return CENSUS_ZEROES;
+		return CENSUS_CONTENTS_ZEROES;
 	length = text_length(bytes, size);
 	if (length < 4 || length * 2 < size || (bytes[length] && length + 3 < size))
-		return CENSUS_OTHER;
-	return nr_edges && usable_bytes(i) > 64 ? CENSUS_OTHER : CENSUS_TEXT_FIRST;
+		return CENSUS_CONTENTS_OTHER;
+	return nr_edges && usable_bytes(i) > 64 ? CENSUS_CONTENTS_OTHER : CENSUS_CONTENTS_TEXT;
 }
 
 static bool
@@ -938,16 +964,16 @@ same_contents(const struct census *c)
 	find_arrays(is_array);
 	for (int i = 0; i < plan.nr && is_same; i++) {
 		const int nr = kept_edges(i, to, WORDS_MAX);
-		enum census_contents want = is_block(i) ? words_of(i, nr) : CENSUS_OTHER;
+		enum census_contents want = is_block(i) ? words_of(i, nr) : CENSUS_CONTENTS_OTHER;
 
-		if (is_block(i) && want != CENSUS_ZEROES) {
+		if (is_block(i) && want != CENSUS_CONTENTS_ZEROES) {
 			if (is_node(i))
-				want = CENSUS_NODE;
+				want = CENSUS_CONTENTS_NODE;
 			else if (is_array[i])
-				want = CENSUS_ARRAY;
-			else if (want == CENSUS_OTHER && nr >= 3 &&
+				want = CENSUS_CONTENTS_ARRAY;
+			else if (want == CENSUS_CONTENTS_OTHER && nr >= 3 &&
 				2 * (uint64_t)nr >= usable_bytes(i) / plan.word_bytes)
-				want = CENSUS_POINTERS;
+				want = CENSUS_CONTENTS_POINTERS;
 		}
 		is_same = !is_block(i) || got[i] == want;
 		if (!is_same)
@@ -1224,7 +1250,7 @@ same_dominators(struct census *c)
 	for (size_t i = 0; i < owners.owner.nr && is_same; i++)
 		is_same = is_right_sum(&d, census_owner_node((uint32_t)i), NONE, root_of[i]);
 	return is_same && census_reach_all(&r, c, &owners, &e) == 0 && same_paths(c, &owners, &r) &&
-		same_ways(c, &r) && same_types(c, &d);
+		same_referrers(c) && same_ways(c, &r) && same_types(c, &d);
 }
 
 /* Find what is right of the plan. */
