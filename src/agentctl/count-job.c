@@ -20,6 +20,7 @@
 #include "heap/read.h"
 #include "inject/safety.h"
 #include "os/claim.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/ptrace.h"

@@ -10,13 +10,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agentctl/agent-file.h"
 #include "agentctl/family.h"
 #include "agentctl/program.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "os/child.h"
 #include "os/descriptors.h"
+#include "os/installed.h"
 #include "wire/totals.h"
 
 /* ---- before the start ---- */
@@ -60,7 +60,7 @@ find_agent(struct launch *l, struct err *e)
 {
 	char shown[300];
 
-	if (agent_file_find(l->agent, sizeof l->agent, e) < 0)
+	if (os_find_installed(l->agent, sizeof l->agent, OS_AGENT_FILE, e) < 0)
 		return -1;
 	/* ld.so splits at the first two, and expands names after the third (ld.so(8)). */
 	if (strpbrk(l->agent, " :$"))

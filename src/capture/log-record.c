@@ -11,13 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agentctl/agent-file.h"
 #include "agentctl/sites.h"
 #include "base/cleanup.h"
 #include "capture/wait.h"
 #include "os/background.h"
 #include "os/child.h"
 #include "os/claim.h"
+#include "os/clock.h"
+#include "os/installed.h"
 #include "os/life.h"
 #include "os/place.h"
 #include "os/ptrace.h"
@@ -105,7 +106,7 @@ start_record(struct log_record_job *j, struct err *e)
 		.opens_log = true };
 	char agent[PATH_MAX];
 
-	return agent_file_find(agent, sizeof agent, e) < 0
+	return os_find_installed(agent, sizeof agent, OS_AGENT_FILE, e) < 0
 		? -1
 		: sampler_job_start(j->t, &j->opt->inject, &wanted, agent, &j->ret->job, &j->fd, e);
 }

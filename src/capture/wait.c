@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "os/clock.h"
 #include "os/ptrace.h"
 #include "os/target.h"
 

@@ -18,6 +18,7 @@
 #include "glibc/arenas.h"
 #include "glibc/chunks.h"
 #include "glibc/layout.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/pages.h"
 #include "os/ptrace.h"

@@ -21,6 +21,7 @@
 #include "glibc/layout.h"
 #include "heap/visit.h"
 #include "maps/stacks.h"
+#include "os/clock.h"
 #include "os/frozen.h"
 #include "os/memory.h"
 #include "os/os.h"

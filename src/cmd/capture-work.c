@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "agentctl/agent-file.h"
 #include "agentctl/agent-segment.h"
 #include "agentctl/run-sites.h"
 #include "agentctl/sampler-memory.h"
@@ -19,6 +18,8 @@
 #include "capture/wait.h"
 #include "cmd/borrow.h"
 #include "os/claim.h"
+#include "os/clock.h"
+#include "os/installed.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/ptrace.h"
@@ -144,7 +145,7 @@ capture_work_start(struct target *t, const struct capture_options *opt, struct c
 		.live_set = opt->overhead.live_set };
 	char agent[PATH_MAX];
 
-	return agent_file_find(agent, sizeof agent, e) < 0
+	return os_find_installed(agent, sizeof agent, OS_AGENT_FILE, e) < 0
 		? -1
 		: sampler_job_start(t, &opt->inject, &wanted, agent, &ret->job, ret_fd, e);
 }

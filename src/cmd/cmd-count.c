@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "agentctl/agent-file.h"
 #include "agentctl/count-job.h"
 #include "base/cleanup.h"
 #include "cmd/borrow.h"
@@ -11,6 +10,7 @@
 #include "heap/heap.h"
 #include "inject/malloc.h"
 #include "os/claim.h"
+#include "os/installed.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/target.h"
@@ -111,8 +111,9 @@ cmd_count_run(int argc, char **argv, struct err *e)
 	/* an upper limit, as in malloc_target_open() */
 	deadline_set(2 * opt.ui.timeout_ns + 1000000000);
 	if (ui_find_process(&opt.ui, e) < 0 || ui_output_open(&out, &opt.ui, e) < 0 ||
-		agent_file_find(agent, sizeof agent, e) < 0 || target_open(&t, opt.ui.pid, e) < 0 ||
-		ui_claim(&t, &opt.ui, e) < 0 || os_check_memory(&t, e) < 0)
+		os_find_installed(agent, sizeof agent, OS_AGENT_FILE, e) < 0 ||
+		target_open(&t, opt.ui.pid, e) < 0 || ui_claim(&t, &opt.ui, e) < 0 ||
+		os_check_memory(&t, e) < 0)
 		return -1;
 	if ((opt.is_stop ? count_job_stop(&t, &opt.inject, &c, e)
 			 : count_job_start(&t, &opt.inject, opt.max_stop_ns, agent, &c, e)) < 0)

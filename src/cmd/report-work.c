@@ -18,6 +18,7 @@
 #include "capture/wait.h"
 #include "cmd/live-blocks.h"
 #include "glibc/process.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/status.h"

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "capture/wait.h"
 #include "os/claim.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "recording/follow.h"

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "census/read.h"
-#include "os/ptrace.h"
+#include "os/clock.h"
 #include "ui/deadline.h"
 #include "wire/wire.h"
 

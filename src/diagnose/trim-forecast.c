@@ -7,6 +7,7 @@
 #include "heap/heap.h"
 #include "heap/read.h"
 #include "inject/malloc.h"
+#include "os/clock.h"
 #include "os/machine.h"
 #include "os/ptrace.h"
 #include "os/status.h"

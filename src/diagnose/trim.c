@@ -11,8 +11,8 @@
 #include "heap/read.h"
 #include "maps/maps.h"
 #include "maps/space.h"
+#include "os/clock.h"
 #include "os/os.h"
-#include "os/ptrace.h"
 #include "os/status.h"
 #include "ui/deadline.h"
 

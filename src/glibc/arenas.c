@@ -26,6 +26,7 @@
 #include "glibc/arena-heaps-priv.h"
 #include "glibc/arena-threads-priv.h"
 #include "glibc/glibc-priv.h"
+#include "os/clock.h"
 #include "os/core.h"
 #include "os/memory.h"
 #include "os/os.h"

@@ -20,6 +20,7 @@
 #include "glibc/arena-threads.h"
 #include "glibc/layout.h"
 #include "glibc/look.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/pages.h"
 #include "os/ptrace.h"

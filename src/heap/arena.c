@@ -22,6 +22,7 @@
 #include "heap/trim-priv.h"
 #include "heap/visit.h"
 #include "heap/walk-priv.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/ptrace.h"
 

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "heap/read-ahead.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"

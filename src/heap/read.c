@@ -27,11 +27,11 @@
 #include "heap/tcache.h"
 #include "heap/trim-priv.h"
 #include "heap/visit.h"
+#include "os/clock.h"
 #include "os/frozen.h"
 #include "os/os.h"
 #include "os/pages.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
 #include "os/status.h"
 #include "stop/stop.h"
 

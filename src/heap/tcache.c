@@ -17,6 +17,7 @@
 #include "heap/marks.h"
 #include "heap/memory.h"
 #include "heap/pages-priv.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/status.h"

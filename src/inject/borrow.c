@@ -9,6 +9,7 @@
 #include "inject/needs.h"
 #include "inject/pick-priv.h"
 #include "inject/safety-priv.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/part.h"
 #include "os/ptrace.h"

@@ -11,6 +11,7 @@
 
 #include "inject/borrow.h"
 #include "inject/sleep.h"
+#include "os/clock.h"
 #include "os/ptrace.h"
 #include "os/target.h"
 

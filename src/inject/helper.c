@@ -9,6 +9,7 @@
 #include "inject/borrow.h"
 #include "inject/helper-priv.h"
 #include "inject/inject-priv.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/proc.h"

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"

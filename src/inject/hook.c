@@ -14,10 +14,10 @@
 #include "inject/malloc.h"
 #include "inject/needs.h"
 #include "inject/target.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/part.h"
-#include "os/ptrace.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -12,6 +12,7 @@
 #include "inject/needs.h"
 #include "inject/surroundings.h"
 #include "inject/target-priv.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/status.h"

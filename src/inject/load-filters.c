@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "inject/needs.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/seccomp.h"

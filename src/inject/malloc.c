@@ -9,6 +9,7 @@
 #include "inject/job.h"
 #include "inject/needs.h"
 #include "inject/target.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 

@@ -17,6 +17,7 @@
 #include "inject/patch.h"
 #include "inject/safety-priv.h"
 #include "inject/target.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/proc.h"

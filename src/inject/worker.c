@@ -6,6 +6,7 @@
 #include "inject/needs.h"
 #include "inject/safety-priv.h"
 #include "inject/worker.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/part.h"
 #include "os/proc.h"

@@ -12,6 +12,7 @@
 #include "inject/job.h"
 #include "inject/needs.h"
 #include "jemalloc/jemalloc-priv.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 

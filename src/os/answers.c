@@ -76,13 +76,13 @@ answers_in_time(const struct target *t, const char *name)
 	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return true;
+		return false;
 	child = fork();
 	if (child == 0)
 		try_file(t, name, ends[1]);
 	close(ends[1]);
 	p.fd = ends[0];
-	answers = child < 0 || poll(&p, 1, ANSWERS_WITHIN_MS) != 0;
+	answers = child > 0 && poll(&p, 1, ANSWERS_WITHIN_MS) > 0;
 	close(ends[0]);
 	if (child > 0) {
 		kill(child, SIGKILL);

@@ -5,9 +5,9 @@
 #include <config.h>
 
 #include "base/cleanup.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -113,10 +113,21 @@ cgroup_path_of(const struct target *t, const char *controller, char *buf, size_t
 			return false;
 		if (!is_listed(names + 1, (size_t)(path - names - 1), controller))
 			continue;
-		snprintf(buf, size, "%.*s", (int)strcspn(path + 1, "\n"), path + 1);
-		return true;
+		return (size_t)snprintf(buf, size, "%.*s", (int)strcspn(path + 1, "\n"), path + 1) <
+			size;
 	}
 	return false;
+}
+
+bool
+os_cgroup_path(const struct target *t, char *buf, size_t size)
+{
+	static const char *const hierarchies[] = { "", "name=systemd", "memory" };
+
+	for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies; i++)
+		if (cgroup_path_of(t, hierarchies[i], buf, size) && strcmp(buf, "/") != 0)
+			return true;
+	return cgroup_path_of(t, "", buf, size);
 }
 
 /* The mount point of a hierarchy: a line of /proc/self/mountinfo (proc(5)). */

@@ -12,6 +12,12 @@
 struct target;
 
 /*
+ * Store the path of the target's cgroup, as the kernel has it, in BUF: that of v2, else of v1's
+ * hierarchy of systemd or of memory.  Untrusted.  False if it cannot be read, or does not fit.
+ */
+bool os_cgroup_path(const struct target *t, char *buf, size_t size);
+
+/*
  * Store the memory limit and use of the target's cgroup (v2 memory.max, v1 memory.limit_in_bytes):
  * of the group with the least room on the visible path to the root.  File pages that the kernel
  * drops before it kills (inactive_file) do not count as used.  Returns 0, or -1 if no limit was

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "os/clock.h"
 #include "os/ptrace.h"
 
 #include <errno.h>

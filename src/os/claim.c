@@ -7,6 +7,7 @@
 #include "os/claim.h"
 
 #include "base/cleanup.h"
+#include "os/clock.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
 

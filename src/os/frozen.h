@@ -17,17 +17,6 @@ struct target;
 /* The threads of a process at a moment. */
 struct os_frozen;
 
-/* Begin to keep the threads of T, which must outlive *RET.  Returns 0, or -1 with E. */
-int os_frozen_new(struct os_frozen **ret, const struct target *t, struct err *e);
-void os_frozen_free(struct os_frozen *f);
-
-/*
- * Keep what is known of stopped thread TID, which is larger than those before: its registers, its
- * system call and its name.  A thread that has ended, or is the kernel's own, is left out.  Returns
- * 0, or -1 with E.
- */
-int os_frozen_add(struct os_frozen *f, pid_t tid, struct err *e);
-
 /*
  * Open process PID, the copy of the process of F, as a target.  F stays the caller's, and must
  * outlive T.  Returns 0, or -1 with E.

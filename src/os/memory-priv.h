@@ -4,13 +4,10 @@
 #ifndef MEMDIAG_OS_MEMORY_PRIV_H
 #define MEMDIAG_OS_MEMORY_PRIV_H
 
-#include <stddef.h>
-
 #include "base/err.h"
-#include "base/raddr.h"
 #include "os/os.h"
 
-/* Write SIZE bytes from our memory to T. */
-int os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e);
+/* Return -1, with the error that T has executed another program. */
+int memory_refuse_other_program(const struct target *t, struct err *e);
 
 #endif

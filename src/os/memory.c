@@ -54,8 +54,8 @@ read_piece(const struct target *t, raddr from, void *to, size_t size)
  * Report that another program runs now: mem_fd stays with the program that it was opened for
  * (fs/proc/base.c, mem_open()).
  */
-static int
-refuse_other_program(const struct target *t, struct err *e)
+int
+memory_refuse_other_program(const struct target *t, struct err *e)
 {
 	err_set_kind(e, ERR_GONE, 0, "%d (%s) has executed another program", t->pid, t->comm);
 	return err_hint(e, "Run memdiag again to look at that one");
@@ -80,7 +80,7 @@ os_read_some(const struct target *t, raddr from, void *to, size_t size, struct e
 		if (errno == EPERM)
 			return os_diagnose_eperm(t, "read its memory", e);
 		if (errno == ESRCH && target_is_alive(t))
-			return refuse_other_program(t, e);
+			return memory_refuse_other_program(t, e);
 		return err_set(e, errno, "cannot read memory of %d at " PRIraddr, t->pid, from.v);
 	}
 	return (ssize_t)done;
@@ -233,44 +233,6 @@ os_read_each(
 			return -1;
 		memset(at, 0, size); /* outside of the address space */
 	}
-	return 0;
-}
-
-/*
- * Check that T still runs its program: process_vm_writev() takes a number, which may belong to
- * another program or process by now.  T's memory is gone if a read of it returns end of file, at
- * any address.
- */
-static int
-memory_check_program(const struct target *t, struct err *e)
-{
-	char byte;
-
-	if (t->mem_fd < 0 ? target_is_alive(t) : pread(t->mem_fd, &byte, sizeof byte, 0) != 0)
-		return 0;
-	return t->mem_fd >= 0 && target_is_alive(t)
-		? refuse_other_program(t, e)
-		: err_set(e, ESRCH, "cannot write memory of %d", t->pid);
-}
-
-int
-os_write(const struct target *t, raddr to, const void *from, size_t size, struct err *e)
-{
-	struct iovec local = { (void *)(uintptr_t)from, size };
-	struct iovec remote = { (void *)(uintptr_t)to.v, size };
-	ssize_t n;
-
-	if (t->core)
-		return core_refuse(t, "write memory", e);
-	os_step();
-	if (memory_check_program(t, e) < 0)
-		return -1;
-	n = process_vm_writev(t->mem_tid, &local, 1, &remote, 1, 0);
-	if (n < 0)
-		return err_set(e, errno, "cannot write memory of %d at " PRIraddr, t->pid, to.v);
-	if ((size_t)n < size)
-		return err_set(e, EFAULT, "cannot write memory of %d at " PRIraddr, t->pid,
-			to.v + (uint64_t)n);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <config.h>
 
 #include "base/cleanup.h"
+#include "os/clock.h"
 #include "os/core-memory.h"
 #include "os/diagnose.h"
 #include "os/os-priv.h"
@@ -50,6 +51,8 @@ struct scan_arg {
 };
 
 #define SCAN _IOWR('f', 16, struct scan_arg)
+
+const unsigned long os_pages_scan_request = SCAN;
 
 /*
  * With more than 512 the kernel refills an internal buffer in the middle, and a walk that ends

@@ -35,6 +35,9 @@ enum os_pages_by {
 	OS_PAGES_NONE, /* a reader that could not be opened */
 };
 
+/* The request of ioctl() by which OS_PAGES_SCAN reads: PAGEMAP_SCAN. */
+extern const unsigned long os_pages_scan_request;
+
 /* A reader of page states.  Not thread-safe. */
 struct os_pages;
 

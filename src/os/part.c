@@ -2,9 +2,9 @@
 
 #include "os/part.h"
 
-#include "os/memory-priv.h"
 #include "os/os.h"
 #include "os/ptrace-priv.h"
+#include "os/write-priv.h"
 
 static int
 part_check(const struct target *t, const struct os_part *p, raddr to, size_t size, struct err *e)

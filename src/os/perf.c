@@ -34,6 +34,7 @@
 #include "base/debug.h"
 #include "base/text.h"
 #include "os/ahead.h"
+#include "os/clock.h"
 #include "os/perf-open.h"
 #include "os/perf-priv.h"
 #include "os/perf-refuse.h"

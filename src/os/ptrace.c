@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/debug.h"
+#include "os/clock.h"
 #include "os/core-proc-priv.h"
 #include "os/diagnose.h"
 #include "os/memory.h"
@@ -68,42 +69,6 @@ static struct {
 	pid_t *v;
 	size_t nr, room;
 } seized;
-
-static uint64_t
-clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-uint64_t
-os_now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t
-os_coarse_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC_COARSE);
-}
-
-uint64_t
-os_cpu_ns(void)
-{
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
-void
-os_sleep_ns(uint64_t ns)
-{
-	struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-
-	while (nanosleep(&t, &t) < 0 && errno == EINTR)
-		;
-}
 
 /* ---- ourselves ---- */
 
@@ -231,7 +196,7 @@ stop_holding(void)
 static void
 wait_a_look(struct ptrace_tracing *t)
 {
-	const uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + LOOK_NS;
+	const uint64_t until_ns = os_now_ns() + LOOK_NS;
 	const struct timespec until = { (time_t)(until_ns / 1000000000),
 		(long)(until_ns % 1000000000) };
 

@@ -13,17 +13,6 @@
 
 struct target;
 
-/* Monotonic time in nanoseconds. */
-uint64_t os_now_ns(void);
-/*
- * Monotonic time at the last tick of the kernel: CLOCK_MONOTONIC_COARSE, never later than
- * os_now_ns().
- */
-uint64_t os_coarse_ns(void);
-/* Return the processor time of the calling thread. */
-uint64_t os_cpu_ns(void);
-void os_sleep_ns(uint64_t ns);
-
 /* Return whether A and B are threads of processes that share one address space (kcmp). */
 bool os_shares_memory(pid_t a, pid_t b);
 

@@ -8,6 +8,7 @@
 #include "os/sched.h"
 
 #include "base/array.h"
+#include "os/clock.h"
 #include "os/core-proc-priv.h"
 #include "os/os.h"
 #include "os/proc.h"

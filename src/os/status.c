@@ -73,15 +73,8 @@ read_open_file(const struct target *t, pid_t tid, const char *name, struct text 
 
 /* ---- stat ---- */
 
-/* Numbered from 1, as in proc(5). */
-#define NR_STAT_FIELDS 53
-
-/*
- * Parse the fields of the line TEXT of a stat file from the fourth on; missing ones are 0.  Returns
- * 0, or -1 if it is not such a line.
- */
-static int
-parse_stat(const char *text, uint64_t field[NR_STAT_FIELDS])
+int
+proc_parse_stat(const char *text, uint64_t field[NR_STAT_FIELDS])
 {
 	/*
 	 * "pid (comm) S ppid ...": comm may hold spaces and parentheses, so begin at the last one.
@@ -112,22 +105,19 @@ os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct e
 	assert(nr >= 4 && nr < NR_STAT_FIELDS);
 	if (read_open_file(t, tid, "stat", &text, e) < 0)
 		return -1;
-	if (parse_stat(text.v, field) < 0)
+	if (proc_parse_stat(text.v, field) < 0)
 		return err_set(e, 0, "/proc/%d/stat is not what Linux writes", tid);
 	*ret = field[nr];
 	return 0;
 }
 
 /*
- * Flags of include/linux/sched.h.  PF_KTHREAD has this value since 2.6.27; status shows it only
- * since 6.4.  0x10 is PF_IO_WORKER since 5.10 (before, it was PF_VCPU), and threads of a process
+ * Flags of include/linux/sched.h.  0x10 is PF_IO_WORKER since 5.10 (before, it was PF_VCPU), and threads of a process
  * have it since 5.12, and since 5.10.162, which took over the io_uring of 5.15.  PF_USER_WORKER
  * exists since 6.4.
  */
 #define PF_IO_WORKER UINT64_C(0x10)
 #define PF_USER_WORKER UINT64_C(0x4000)
-#define PF_KTHREAD UINT64_C(0x200000)
-#define STAT_FLAGS 9
 
 static bool
 has_flag(const struct target *t, pid_t tid, uint64_t wanted)
@@ -164,7 +154,7 @@ os_stat(const struct target *t, struct os_stat *ret, struct err *e)
 	}
 	if (read_open_file(t, 0, "stat", &text, e) < 0)
 		return -1;
-	if (parse_stat(text.v, field) < 0)
+	if (proc_parse_stat(text.v, field) < 0)
 		return err_set(e, 0, "/proc/%d/stat is not what Linux writes", t->pid);
 	ret->nr_faults = field[10] + field[12];
 	ret->start_ticks = field[22];

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "os/ahead.h"
+#include "os/clock.h"
 #include "os/counter.h"
 #include "os/life.h"
 #include "os/proc.h"

@@ -3,6 +3,7 @@
 #include "elf/image.h"
 #include "elf/objects.h"
 #include "elf/regions.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/ptrace.h"
 #include "stack/index.h"

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/status.h"
 #include "os/target.h"

@@ -31,6 +31,7 @@
 
 #include "base/cleanup.h"
 #include "base/debug.h"
+#include "os/clock.h"
 #include "os/descriptors.h"
 #include "os/memory.h"
 #include "os/os.h"

@@ -13,6 +13,7 @@
 #include "capture/collect.h"
 #include "elf/image.h"
 #include "elf/objects.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/ptrace.h"
 #include "os/status.h"

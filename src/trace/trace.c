@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/debug.h"
 #include "capture/wait.h"
+#include "os/clock.h"
 #include "os/perf-filter.h"
 #include "os/perf.h"
 #include "os/ptrace.h"

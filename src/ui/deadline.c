@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "os/clock.h"
 #include "os/ptrace.h"
 #include "ui/exit.h"
 #include "ui/progress.h"

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "os/clock.h"
 #include "os/ptrace.h"
 #include "ui/json.h"
 #include "ui/units.h"

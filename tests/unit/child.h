@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "glibc/process.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/pages.h"
 #include "os/proc.h"

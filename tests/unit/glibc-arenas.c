@@ -22,6 +22,7 @@
 #include "glibc/arenas.h"
 #include "glibc/threads.h"
 #include "heap/malloc-info.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/pages.h"

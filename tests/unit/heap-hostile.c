@@ -19,6 +19,7 @@
 #include "heap/pages-priv.h"
 #include "heap/read.h"
 #include "heap/trim.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/pages.h"
 #include "os/ptrace.h"

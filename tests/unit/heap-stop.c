@@ -13,6 +13,7 @@
 #include "heap/heap.h"
 #include "heap/pages-priv.h"
 #include "heap/read.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/pages.h"
 #include "os/ptrace.h"

@@ -12,6 +12,7 @@
 #include "inject/job.h"
 #include "inject/malloc.h"
 #include "inject/target.h"
+#include "os/clock.h"
 #include "os/ptrace.h"
 
 #define NR_TRIMS 40

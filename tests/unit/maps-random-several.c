@@ -7,6 +7,7 @@
  */
 #include <config.h>
 
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/target.h"

@@ -11,9 +11,9 @@
 
 #include "child.h"
 #include "maps/stacks.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
-#include "os/ptrace.h"
 #include "tap.h"
 
 #define KIB 1024

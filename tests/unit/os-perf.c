@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/perf.h"

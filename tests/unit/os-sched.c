@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/proc.h"
 #include "os/ptrace.h"

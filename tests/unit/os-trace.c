@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/status.h"

@@ -9,9 +9,9 @@
 
 #include "child.h"
 #include "glibc/threads.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
 #include "os/target.h"
 
 struct line {

@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "tap.h"
 
 #include "os/os.h"
-#include "os/ptrace.h"
 #include "os/target.h"
 #include "recording/log-drain.h"
 #include "wire/wire.h"

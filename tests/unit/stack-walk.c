@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "elf/objects.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/os.h"
 #include "os/proc.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "child.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "os/ptrace.h"
 #include "os/stops-priv.h"
