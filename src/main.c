@@ -2,13 +2,11 @@
 #include <config.h>
 
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <expat.h>
@@ -20,6 +18,7 @@
 #include "base/text.h"
 #include "cmd/command.h"
 #include "os/child.h"
+#include "ui/begin.h"
 #include "ui/exit.h"
 #include "ui/limits.h"
 #include "ui/options.h"
@@ -226,36 +225,15 @@ help(int argc, char **argv)
 	return UI_DONE;
 }
 
-/*
- * True if the executable gives memdiag privileges that its user lacks.  With them any user could
- * read and change every process, so memdiag must never have them.
- */
-static bool
-has_rights_of_file(void)
-{
-	return getauxval(AT_SECURE) && getuid() != 0;
-}
-
 int
 main(int argc, char **argv)
 {
+	const enum ui_exit begun = ui_begin();
 	const struct command *c;
 	int at;
 
-	if (has_rights_of_file()) {
-		fputs("memdiag: refuses to run setuid, setgid or with capabilities of its file: "
-		      "whoever may start it could read and change every process. Take these rights "
-		      "from the file, and use sudo\n",
-			stderr);
-		return UI_PERMISSION;
-	}
-	/*
-	 * memdiag's few threads share one arena: creating one for each takes longer than their
-	 * work.
-	 */
-	mallopt(M_ARENA_MAX, 1);
-	if (ui_keep_standard_files() < 0)
-		return UI_FAILED;
+	if (begun != UI_DONE)
+		return (int)begun;
 	if (argc < 2) {
 		main_print_help(stderr);
 		return UI_USAGE;
