@@ -59,6 +59,7 @@ struct space {
 	const struct map_file *file;   /* of space_read_file(); NULL for a process */
 	struct threads threads;
 	const struct object *malloc_object; /* objects_malloc() of the process */
+	raddr brk;			    /* arenas_brk() of the process */
 	struct {
 		struct leaf *v; /* sorted by start; every byte of VmSize is in exactly one leaf */
 		size_t nr, room;

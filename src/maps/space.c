@@ -183,6 +183,7 @@ forget_counts(struct space *s)
 		struct leaf *l = &s->leaves.v[i];
 
 		l->rss_bytes = l->swap_bytes = l->hugetlb_bytes = l->huge_bytes = 0;
+		l->pss_bytes = l->uss_bytes = l->dirty_bytes = l->locked_bytes = 0;
 	}
 	s->totals = (struct space_totals){ 0 };
 	s->has_kinds = s->has_huge = s->counts_zero = false;
@@ -261,13 +262,73 @@ space_take_process(struct space *s, const struct target *t, const struct space_o
 	return 0;
 }
 
+static bool
+regions_are_equal(const struct regions *a, const struct regions *b)
+{
+	if (a->nr != b->nr)
+		return false;
+	for (size_t i = 0; i < a->nr; i++) {
+		const struct region *x = &a->region[i], *y = &b->region[i];
+
+		if (x->start.v != y->start.v || x->end.v != y->end.v ||
+			strcmp(x->prot, y->prot) != 0 || x->offset_bytes != y->offset_bytes ||
+			x->dev != y->dev || x->inode != y->inode || !x->path != !y->path ||
+			(x->path && strcmp(x->path, y->path) != 0))
+			return false;
+	}
+	return true;
+}
+
+/* Heaps are compared, too: their ends are within mappings. */
+static bool
+arenas_are_equal(const struct arenas *a, const struct arenas *b)
+{
+	if (a->nr != b->nr || a->is_ring_closed != b->is_ring_closed)
+		return false;
+	for (size_t i = 0; i < a->nr; i++) {
+		const struct arena *x = &a->v[i], *y = &b->v[i];
+
+		if (x->addr.v != y->addr.v || x->nr_heaps != y->nr_heaps ||
+			(x->nr_heaps &&
+				memcmp(x->heap, y->heap, x->nr_heaps * sizeof *x->heap) != 0))
+			return false;
+	}
+	return true;
+}
+
+/* Return whether the ranges of OLD have the same use in S, of which only the process was read. */
+static bool
+is_space_unchanged(const struct space *s, const struct space *old)
+{
+	const struct process *now = s->process, *then = old->process;
+
+	return s->before.nr_threads == old->after.nr_threads &&
+		s->memory_error.kind == old->memory_error.kind &&
+		regions_are_equal(&now->maps, &then->maps) &&
+		arenas_are_equal(&now->arenas, &then->arenas) && s->brk.v == old->brk.v;
+}
+
+/* Move the leaves of OLD, without their numbers of pages, and its threads to S. */
+static void
+space_take_leaves(struct space *s, struct space *old)
+{
+	s->leaves.v = take_ptr(&old->leaves.v);
+	s->leaves.nr = old->leaves.nr;
+	s->leaves.room = old->leaves.room;
+	s->threads.v = take_ptr(&old->threads.v);
+	s->threads.nr = old->threads.nr;
+	s->threads.room = old->threads.room;
+	old->leaves.nr = old->leaves.room = old->threads.nr = old->threads.room = 0;
+	forget_counts(s);
+}
+
 /*
  * Find the use of each range: everything except the numbers of pages, which LEAF_PAGES begins to
- * read.
+ * read.  OLD, an earlier reading or NULL, gives its leaves away if nothing has changed.
  */
 static int
 find_leaves(struct space *s, const struct target *t, const struct space_options *opt,
-	struct leaf_pages *leaf_pages, struct err *e)
+	struct space *old, struct leaf_pages *leaf_pages, struct err *e)
 {
 	auto_spans struct spans spans = { 0 };
 
@@ -279,6 +340,11 @@ find_leaves(struct space *s, const struct target *t, const struct space_options 
 	if (s->process->arenas_error.kind == ERR_GONE) {
 		*e = s->process->arenas_error;
 		return -1;
+	}
+	s->brk = arenas_brk(&s->process->arenas, t);
+	if (old && is_space_unchanged(s, old)) {
+		space_take_leaves(s, old);
+		return 0;
 	}
 	if (threads_list(&s->threads, t, SIZE_MAX, e) < 0)
 		return -1;
@@ -306,14 +372,14 @@ cut_leaf(struct space *s, raddr at, struct err *e)
 }
 
 static int
-space_read_all(
-	struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
+space_read_all(struct space *s, const struct target *t, const struct space_options *opt,
+	struct space *old, struct err *e)
 {
 	auto_leaf_pages struct leaf_pages *leaf_pages = open_leaf_pages(s, t, opt->rss_from);
 	struct os_stat before, after;
 
 	if (os_stat(t, &before, e) < 0 || os_status(t, 0, &s->before, e) < 0 ||
-		find_leaves(s, t, opt, leaf_pages, e) < 0 || cut_leaf(s, opt->cut[0], e) < 0 ||
+		find_leaves(s, t, opt, old, leaf_pages, e) < 0 || cut_leaf(s, opt->cut[0], e) < 0 ||
 		cut_leaf(s, opt->cut[1], e) < 0)
 		return -1;
 	space_count(s, t, leaf_pages, opt->rss_from);
@@ -336,7 +402,22 @@ int
 space_read(struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
 {
 	*s = (struct space){ .linux_version = os_linux_version() };
-	if (space_read_all(s, t, opt, e) == 0)
+	if (space_read_all(s, t, opt, NULL, e) == 0)
+		return 0;
+	space_release(s);
+	return -1;
+}
+
+int
+space_read_again(
+	struct space *s, const struct target *t, const struct space_options *opt, struct err *e)
+{
+	struct space_options again = *opt;
+	auto_space struct space old = *s;
+
+	again.known = old.own;
+	*s = (struct space){ .linux_version = old.linux_version };
+	if (space_read_all(s, t, &again, &old, e) == 0)
 		return 0;
 	space_release(s);
 	return -1;

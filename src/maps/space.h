@@ -50,6 +50,16 @@ int space_read(
 	struct space *s, const struct target *t, const struct space_options *opt, struct err *e);
 
 /*
+ * As space_read(), for S, an earlier reading of the same target by this function or space_read()
+ * with the same OPT, which has no process and no known one: S becomes the present state.  If the
+ * mappings, the arenas and the number of threads are the same, only pages are counted, which takes
+ * a fraction of the time: then a leaf may have the number of a thread that another one has replaced
+ * on its stack.  On failure S is released.
+ */
+int space_read_again(
+	struct space *s, const struct target *t, const struct space_options *opt, struct err *e);
+
+/*
  * As space_read(), for the saved map F, whose mappings are moved to S, and whose text must outlive
  * S.  Stacks, arenas and objects are guessed by names and shapes.  The kernel's counters are
  * missing: BEFORE and AFTER have the sums over the mappings.  rss_error reports if F has no numbers
