@@ -23,6 +23,7 @@
 	X(report)                                                                                  \
 	X(timeline)                                                                                \
 	X(status)                                                                                  \
+	X(export)                                                                                  \
 	X(doctor)
 
 #define DECLARE(name) extern const struct command cmd_##name;

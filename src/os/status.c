@@ -112,9 +112,9 @@ os_stat_field(const struct target *t, pid_t tid, int nr, uint64_t *ret, struct e
 }
 
 /*
- * Flags of include/linux/sched.h.  0x10 is PF_IO_WORKER since 5.10 (before, it was PF_VCPU), and threads of a process
- * have it since 5.12, and since 5.10.162, which took over the io_uring of 5.15.  PF_USER_WORKER
- * exists since 6.4.
+ * Flags of include/linux/sched.h.  0x10 is PF_IO_WORKER since 5.10 (before, it was PF_VCPU), and
+ * threads of a process have it since 5.12, and since 5.10.162, which took over the io_uring of
+ * 5.15.  PF_USER_WORKER exists since 6.4.
  */
 #define PF_IO_WORKER UINT64_C(0x10)
 #define PF_USER_WORKER UINT64_C(0x4000)

@@ -185,7 +185,7 @@ common_options()
 {
 	"$MEMDIAG" --help | grep -o -e '--[a-z][a-z-]*' | grep -v -x -e --pid
 	echo -V
-	grep -v -x -e diff -e report -e run -e timeline "$dir/commands" >"$dir/lookers"
+	grep -v -x -e diff -e export -e report -e run -e timeline "$dir/commands" >"$dir/lookers"
 	while read -r name; do
 		help_options "$name"
 	done <"$dir/lookers" | sort | uniq -c | sed -n "s/^ *$(wc -l <"$dir/lookers") //p"

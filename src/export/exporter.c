@@ -1,0 +1,235 @@
+#include <config.h>
+
+#include "export/exporter.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "export/metrics.h"
+#include "os/clock.h"
+#include "os/ptrace.h"
+
+/* An update waits this many times as long as the last one took. */
+#define REST_TIMES 4
+
+/* ---- reading ---- */
+
+/* Read all processes again.  On failure the result of the last update stays. */
+static int
+update_now(struct exporter *x, struct err *e)
+{
+	struct export_groups groups = { 0 };
+
+	x->began_ns = os_now_ns();
+	if (export_scan_update(&x->scan, e) < 0 ||
+		export_groups_make(&groups, &x->scan, &x->names, e) < 0) {
+		export_groups_release(&groups);
+		return -1;
+	}
+	export_groups_release(&x->groups);
+	x->groups = groups;
+	x->ended_ns = os_now_ns();
+	return 0;
+}
+
+static int
+update_if_due(struct exporter *x, struct err *e)
+{
+	const uint64_t took_ns = x->ended_ns - x->began_ns;
+
+	if (x->ended_ns && os_now_ns() - x->ended_ns < REST_TIMES * took_ns)
+		return 0;
+	return update_now(x, e);
+}
+
+static void
+write_metrics(const struct exporter *x, FILE *f, enum export_format format)
+{
+	const struct export_metrics m = { &x->groups, &x->scan,
+		(double)(x->ended_ns - x->began_ns) / 1e9 };
+
+	export_metrics_write(f, &m, format);
+}
+
+int
+exporter_write_metrics(struct exporter *x, FILE *f, struct err *e)
+{
+	if (update_now(x, e) < 0)
+		return -1;
+	write_metrics(x, f, EXPORT_PROMETHEUS);
+	return 0;
+}
+
+/* ---- answers ---- */
+
+static const char text_plain[] = "text/plain; charset=utf-8";
+
+/* Set the body to TEXT and a newline. */
+static void
+answer_text(struct export_answer *a, unsigned int status, const char *text)
+{
+	int n = asprintf(&a->body.v, "%s\n", text);
+
+	a->body.len = n < 0 ? 0 : (size_t)n;
+	if (n < 0)
+		a->body.v = NULL;
+	a->status = n < 0 ? 503 : status;
+	a->type = text_plain;
+}
+
+/* Set the body to what WRITE writes. */
+static void
+answer_written(struct export_answer *a, const char *type, struct exporter *x,
+	const struct export_request *q,
+	void (*write)(struct exporter *x, const struct export_request *q, FILE *f))
+{
+	FILE *f = open_memstream(&a->body.v, &a->body.len);
+	bool failed;
+
+	if (!f) {
+		answer_text(a, 503, "no memory");
+		return;
+	}
+	write(x, q, f);
+	failed = ferror(f);
+	if (fclose(f) || failed) {
+		text_release(&a->body);
+		answer_text(a, 503, "no memory");
+		return;
+	}
+	a->status = 200;
+	a->type = type;
+}
+
+static void
+write_body_of_metrics(struct exporter *x, const struct export_request *q, FILE *f)
+{
+	write_metrics(x, f, export_metrics_choose(q->accept));
+}
+
+static void
+answer_metrics(struct exporter *x, const struct export_request *q, struct export_answer *a)
+{
+	answer_written(a, export_metrics_type(export_metrics_choose(q->accept)), x, q,
+		write_body_of_metrics);
+}
+
+/* ---- service discovery ---- */
+
+/* Add the target of group NAME. */
+static int
+add_target(json_t *targets, const char *address, const char *name)
+{
+	return json_array_append_new(targets,
+		json_pack("{s: [s], s: {s: s, s: s, s: s}}", "targets", address, "labels",
+			"__profile_path__", "/debug/pprof/memory_map", "__param_group", name,
+			"service_name", name));
+}
+
+/* A client's Host header goes back to that client only, but not if it is no host. */
+static bool
+is_host(const char *host)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789.-_:[]";
+
+	return host && *host && strlen(host) < 256 && !host[strspn(host, allowed)];
+}
+
+static void
+answer_discovery(struct exporter *x, const struct export_request *q, struct export_answer *a)
+{
+	json_auto_t *targets = json_array();
+	int failed = !targets;
+
+	for (size_t i = 0; !failed && i < x->groups.nr; i++)
+		failed = add_target(
+			targets, is_host(q->host) ? q->host : x->address, x->groups.v[i].name);
+	a->body.v = failed ? NULL : json_dumps(targets, JSON_COMPACT);
+	if (!a->body.v) {
+		answer_text(a, 503, "no memory");
+		return;
+	}
+	a->body.len = strlen(a->body.v);
+	a->status = 200;
+	a->type = "application/json";
+}
+
+/* ---- paths ---- */
+
+static void
+write_landing(struct exporter *x, const struct export_request *q, FILE *f)
+{
+	(void)x, (void)q;
+	fputs("<!DOCTYPE html><html lang=\"en\"><head><title>memdiag export</title></head><body>"
+	      "<h1>memdiag " PACKAGE_VERSION "</h1><ul>"
+	      "<li><a href=\"/metrics\">/metrics</a>: for Prometheus</li>"
+	      "<li><a href=\"/sd\">/sd</a>: the groups as targets of profiles, in the "
+	      "form of Prometheus's HTTP service discovery</li>"
+	      "<li>/debug/pprof/memory_map?group=NAME: resident memory of a group, for go tool "
+	      "pprof</li>"
+	      "<li><a href=\"/-/healthy\">/-/healthy</a></li>"
+	      "</ul></body></html>\n",
+		f);
+}
+
+static void
+answer_landing(struct exporter *x, const struct export_request *q, struct export_answer *a)
+{
+	answer_written(a, "text/html; charset=utf-8", x, q, write_landing);
+}
+
+static void
+answer_health(struct exporter *x, const struct export_request *q, struct export_answer *a)
+{
+	(void)x, (void)q;
+	answer_text(a, 200, "ok");
+}
+
+static const struct export_path {
+	const char *path;
+	bool needs_update;
+	void (*answer)(struct exporter *x, const struct export_request *q, struct export_answer *a);
+} export_paths[] = {
+	{ "/", false, answer_landing },
+	{ "/-/healthy", false, answer_health },
+	{ "/metrics", true, answer_metrics },
+	{ "/sd", true, answer_discovery },
+};
+
+void
+exporter_answer(struct exporter *x, const struct export_request *q, struct export_answer *ret)
+{
+	const struct export_path *p = NULL;
+	struct err e;
+
+	*ret = (struct export_answer){ 0 };
+	for (size_t i = 0; !p && i < sizeof export_paths / sizeof *export_paths; i++)
+		if (strcmp(q->path, export_paths[i].path) == 0)
+			p = &export_paths[i];
+	if (!p)
+		answer_text(ret, 404, "there is no such page; / has a list");
+	else if (strcmp(q->method, "GET") != 0 && strcmp(q->method, "HEAD") != 0)
+		answer_text(ret, 405, "only GET and HEAD are possible");
+	else if (p->needs_update && update_if_due(x, &e) < 0)
+		answer_text(ret, 503, e.msg);
+	else
+		p->answer(x, q, ret);
+}
+
+void
+export_answer_release(struct export_answer *a)
+{
+	text_release(&a->body);
+}
+
+void
+exporter_release(struct exporter *x)
+{
+	export_scan_release(&x->scan);
+	export_groups_release(&x->groups);
+	export_names_release(&x->names);
+}

@@ -1,0 +1,56 @@
+/*
+ * exporter: answers to requests, without the protocol that carries them.
+ */
+#ifndef MEMDIAG_EXPORT_EXPORTER_H
+#define MEMDIAG_EXPORT_EXPORTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/text.h"
+#include "export/groups.h"
+#include "export/scan.h"
+
+struct exporter {
+	/* Set by the caller: */
+	struct export_scan scan;   /* and its members that the caller sets */
+	struct export_names names; /* likewise */
+	const char *address;	   /* where it listens, for a client that sends no Host header */
+	/* Its own: */
+	struct export_groups groups; /* of the last update */
+	uint64_t began_ns, ended_ns; /* the last update, of os_now_ns(); 0: none */
+};
+
+/* A request; all strings are the client's, and may be NULL except METHOD and PATH. */
+struct export_request {
+	const char *method, *path;
+	const char *accept, *host; /* headers */
+	const char *group;	   /* arguments of the query */
+};
+
+struct export_answer {
+	unsigned int status; /* of HTTP */
+	const char *type;    /* Content-Type; static */
+	struct text body;
+};
+
+/*
+ * Answer Q.  Processes are read again for it, unless they were read a short time ago: after an
+ * update the next one waits four times as long as it took, so that a client cannot take more than a
+ * fifth of a processor.  RET is the caller's to release; its status is 503 if memory runs out, and
+ * then it may have no body.
+ */
+void exporter_answer(struct exporter *x, const struct export_request *q, struct export_answer *ret);
+void export_answer_release(struct export_answer *a);
+
+/*
+ * Read the processes again now, and write the metrics to F as in EXPORT_PROMETHEUS.  0, or -1 with
+ * E.
+ */
+int exporter_write_metrics(struct exporter *x, FILE *f, struct err *e);
+
+void exporter_release(struct exporter *x);
+
+#endif

@@ -1,0 +1,215 @@
+#!/bin/sh
+# memdiag export: what it serves is what the kernel says, of the processes that were asked for, and nothing else.
+. "$top_srcdir/tests/live/lib.sh"
+need python3
+client="python3 $top_srcdir/tests/live/export-client.py"
+
+# serve OPTIONS...: start an exporter on any free port; sets $exporter and $address.
+serve()
+{
+	"$MEMDIAG" export --listen 127.0.0.1:0 "$@" 2>"$dir/exporter.err" &
+	exporter=$!
+	started="$started $exporter"
+	until grep -q '^memdiag: listening on' "$dir/exporter.err" || ! lives $exporter; do
+		sleep 0.01
+	done
+	address=$(sed -n 's/^memdiag: listening on //p' "$dir/exporter.err")
+	[ -n "$address" ]
+}
+
+# ended [STATUS]: end the exporter with SIGTERM; its exit status must be 0.
+ended()
+{
+	kill -TERM "$exporter"
+	wait "$exporter"
+}
+
+# metric NAME LABELS: the value of a sample; LABELS are as in the document.
+metric()
+{
+	$client get "$address" /metrics 2>"$dir/head" | sed -n "s/^$1{$2} //p"
+}
+
+# groups: the names of all groups, one a line.
+groups()
+{
+	$client get "$address" /metrics 2>/dev/null | sed -n 's/^memdiag_processes{group="\(.*\)"} .*/\1/p'
+}
+
+# Only processes of this test: others of this machine may have any name.
+cp "$TRACEES/idle" "$dir/export-a"
+cp "$TRACEES/churn" "$dir/export-b"
+start_command "$dir/export-a" 20
+first=$tracee_pid
+start_command "$dir/export-a" 3
+second=$tracee_pid
+
+check 'an exporter starts' serve --match "exe=$dir/export-*" --name '{comm}'
+check 'it has a group for the two processes' [ "$(groups)" = export-a ]
+check 'whose bytes are their RSS' $client adds-up "$address" export-a "$first" "$second"
+remember "$first"
+for _ in $(each_of 40); do
+	$client adds-up "$address" export-a "$first" "$second" || break
+done >"$dir/said" 2>&1
+check 'each time' [ ! -s "$dir/said" ]
+check 'they have all of their threads' [ "$(metric memdiag_threads 'group="export-a"')" = \
+	"$(cat /proc/$first/task/*/stat /proc/$second/task/*/stat | wc -l)" ]
+check 'and both have malloc of glibc' [ "$(metric memdiag_glibc_malloc_processes 'group="export-a"')" = 2 ]
+check 'kinds are the groups of maps' sh -c "
+	want=\$('$MEMDIAG' maps --json $first | jq '[.data.groups[] | select(.name == \"stack\") | .rss_bytes] | add')
+	want=\$((want + \$('$MEMDIAG' maps --json $second | jq '[.data.groups[] | select(.name == \"stack\") | .rss_bytes] | add')))
+	[ \"\$want\" = \"$(metric memdiag_resident_bytes 'group="export-a",kind="stack"')\" ]"
+check 'a process has not noticed it' unharmed "$first"
+
+# ---- processes come, change and go ----
+
+start_command "$dir/export-b" 2
+check 'a new process has a group' [ "$(groups | tr '\n' ' ')" = 'export-a export-b ' ]
+check 'a process that ends' end_tracee
+check 'is gone, with its group' [ "$(groups)" = export-a ]
+start_command sh -c "echo ready; read -r line; exec '$dir/export-a' 1"
+check 'a process that is no match' [ "$(metric memdiag_processes 'group="export-a"')" = 2 ]
+ask exec >/dev/null
+wait_for "$tracee_pid" "$dir/$tracee_pid.out" '^ready'
+check 'is one when it has executed another program' eventually \
+	sh -c "$client get $address /metrics 2>/dev/null | grep -q -F 'memdiag_processes{group=\"export-a\"} 3'"
+check 'with its bytes' $client adds-up "$address" export-a "$first" "$second" "$tracee_pid"
+check 'no errors were counted' [ "$(metric memdiag_scrape_errors_total 'reason="other"')" = 0 ]
+
+# ---- what is served ----
+
+check 'the document is of the format' sh -c "$client get $address /metrics 2>'$dir/head' | $client parse"
+check 'with its type' grep -q -i '^content-type: text/plain; version=0.0.4' "$dir/head"
+check 'OpenMetrics, too' sh -c "$client get $address /metrics 'Accept: application/openmetrics-text; version=1.0.0' \
+	2>'$dir/head' | tail -n 1 | grep -q -x '# EOF'"
+check 'with its type' grep -q -i '^content-type: application/openmetrics-text; version=1.0.0' "$dir/head"
+if command -v promtool >/dev/null; then
+	check 'promtool has nothing to say' sh -c \
+		"$client get $address /metrics 2>/dev/null | promtool check metrics >'$dir/said' 2>&1 && [ ! -s '$dir/said' ]"
+else
+	skip 'promtool has nothing to say' 'promtool is not installed'
+fi
+check 'discovery is JSON with a target for each group' sh -c \
+	"$client get $address /sd 2>/dev/null | jq -e '[.[].labels.__param_group] == [\"export-a\"]'"
+check 'it is healthy' $client get "$address" /-/healthy
+check 'it has a page' $client get "$address" /
+
+# ---- what cannot be ----
+
+check 'requests that are none' $client hostile "$address"
+check '1,000 connections' $client crowd "$address" 1000
+check 'its memory is bounded' sh -c \
+	"[ \$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$exporter/status) -le 65536 ]"
+check 'it is confined' grep -q '^Seccomp:.*2$' "/proc/$exporter/status"
+check 'it gets no new rights' grep -q '^NoNewPrivs:.*1$' "/proc/$exporter/status"
+check 'it ends when it is told to' ended
+
+check 'an exporter with little patience' serve --match "exe=$dir/export-*" --request-timeout 200ms
+check 'ends connections that send slowly' $client slow "$address" 100 120
+check 'and serves others' $client get "$address" /-/healthy
+check 'it ends' ended
+
+# ---- names ----
+
+cp "$TRACEES/idle" "$dir/$(printf 'odd "name\\')"
+start_command "$dir/$(printf 'odd "name\\')" 1
+check 'groups by the name of the program' serve --match "exe=$dir/*" --name 'x-{exe}' --max-groups 2
+check 'with characters that have a meaning' sh -c "$client get $address /metrics 2>/dev/null | $client parse"
+cp "$TRACEES/idle" "$dir/export-c"
+start_command "$dir/export-c" 1
+check 'no more than the groups that were allowed' [ "$(groups | sort | tr '\n' ' ')" = \
+	"other groups x-export-a x-odd \\\"name\\\\ " ]
+check 'it ends' ended
+check 'a limit to processes' serve --match "exe=$dir/*" --name all --max-processes 2
+check 'leaves out the others' [ "$(metric memdiag_processes 'group="all"')" = 2 ]
+check 'and says how many' sh -c "[ $($client get "$address" /metrics 2>/dev/null |
+	sed -n 's/^memdiag_processes_left_out //p') -ge 2 ]"
+check 'it ends' ended
+
+# ---- other ways ----
+
+check 'once, on standard output' sh -c "'$MEMDIAG' export --once --match 'exe=$dir/*' | $client parse"
+check 'to a file for node_exporter' memdiag export --textfile "$dir/memdiag.prom" --match "exe=$dir/*"
+check 'which is complete' sh -c "$client parse <'$dir/memdiag.prom'"
+check 'again, over it' memdiag export --textfile "$dir/memdiag.prom" --match "exe=$dir/*"
+check 'with nothing beside it' [ "$(echo "$dir"/*memdiag.prom*)" = "$dir/memdiag.prom" ]
+check 'a directory that is not there' exits_saying 1 'No such file' memdiag export --textfile "$dir/none/x.prom"
+
+"$MEMDIAG" export --listen "unix:$dir/socket" --match "exe=$dir/*" 2>"$dir/exporter.err" &
+exporter=$!
+started="$started $exporter"
+check 'a unix socket' wait_for $exporter "$dir/exporter.err" 'listening on'
+check 'is served' $client get "unix:$dir/socket" /metrics
+check 'its mode keeps others out' [ "$(stat -c %a "$dir/socket")" = 660 ]
+check 'a second exporter' exits_saying 1 'in use' memdiag export --listen "unix:$dir/socket"
+kill -KILL $exporter
+wait $exporter 2>/dev/null
+"$MEMDIAG" export --listen "unix:$dir/socket" --match "exe=$dir/*" 2>"$dir/exporter.err" &
+exporter=$!
+started="$started $exporter"
+check 'after one that was killed' wait_for $exporter "$dir/exporter.err" 'listening on'
+check 'is served' $client get "unix:$dir/socket" /metrics
+check 'it ends' ended
+check 'a file in the place of a socket' sh -c \
+	"echo mine >'$dir/file'; ! '$MEMDIAG' export --listen 'unix:$dir/file' 2>/dev/null && [ \"\$(cat '$dir/file')\" = mine ]"
+
+$client pass "$MEMDIAG" export --listen systemd --match "exe=$dir/*" >"$dir/port" 2>"$dir/exporter.err" &
+exporter=$!
+started="$started $exporter"
+check 'a socket of systemd' wait_for $exporter "$dir/exporter.err" 'listening on'
+check 'is served' $client get "127.0.0.1:$(cat "$dir/port")" /metrics
+check 'it ends' ended
+check 'no socket of systemd' exits_saying 64 'has passed no socket' memdiag export --listen systemd
+
+if command -v openssl >/dev/null && command -v curl >/dev/null; then
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/key" -out "$dir/cert" -subj /CN=localhost -days 2 2>/dev/null
+	check 'HTTPS' serve --match "exe=$dir/*" --tls-cert "$dir/cert" --tls-key "$dir/key"
+	check 'is served' curl -sS --cacert "$dir/cert" "https://localhost:${address#*:}/metrics" -o "$dir/metrics"
+	check 'in full' sh -c "$client parse <'$dir/metrics'"
+	check 'and nothing else' sh -c "! curl -sS 'http://$address/metrics' 2>/dev/null"
+	check 'it ends' ended
+	check 'a key that is none' exits_saying 1 'PEM' memdiag export --listen 127.0.0.1:0 \
+		--tls-cert "$dir/cert" --tls-key "$dir/cert"
+else
+	skip 'HTTPS' 'openssl or curl is not installed'
+fi
+
+# ---- rights ----
+
+if [ "$(id -u)" -eq 0 ]; then
+	check 'an exporter as another user' serve --match "exe=$dir/*" --name all --user nobody
+	check 'runs as that user' grep -q "^Uid:.$(id -u nobody).$(id -u nobody)" "/proc/$exporter/status"
+	check 'with two capabilities' grep -q '^CapPrm:.0000000000080004$' "/proc/$exporter/status"
+	pgrep -f "^$dir/" >"$dir/pids"
+	check 'that it needs' xargs -a "$dir/pids" $client adds-up "$address" all
+	check 'it ends' ended
+	chmod 755 "$dir"
+	if command -v setpriv >/dev/null; then
+		setpriv --reuid nobody --clear-groups "$MEMDIAG" export --once --match 'comm=export-*' >"$dir/out" 2>"$dir/err"
+		check 'without capabilities nothing is exported' sh -c "! grep -q '^memdiag_processes{' '$dir/out'"
+	fi
+	check 'a user that does not exist' exits_saying 64 'no user' memdiag export --listen 127.0.0.1:0 --user no-such-user
+fi
+check 'few descriptors' sh -c "ulimit -n 24; '$MEMDIAG' export --once --match 'exe=$dir/*' >'$dir/out' 2>'$dir/err'"
+check 'are counted' sh -c "! grep -q '^memdiag_scrape_errors_total{reason=\"resources\"} 0' '$dir/out'"
+
+# ---- command lines ----
+
+check 'an address that is none' exits_saying 64 'is not HOST:PORT' memdiag export --listen 9776
+check 'an address of another machine' exits_saying 1 'cannot listen' memdiag export --listen 192.0.2.1:80
+check 'a condition that is none' exits_saying 64 'is not KEY=VALUE' memdiag export --match mysqld
+check 'an unknown key' exits_saying 64 'unknown key' memdiag export --match pid=1
+check 'a name with a PID' exits_saying 64 'is unknown' memdiag export --name '{pid}'
+check 'a certificate without a key' exits_saying 64 'needs --tls-key' memdiag export --tls-cert x
+check 'a certificate that is not there' exits_saying 1 'No such file' memdiag export --tls-cert /x --tls-key /x
+check '--once with --listen' exits_saying 64 'no requests' memdiag export --once --listen 127.0.0.1:0
+check 'a file without --once' exits_saying 64 'takes the metrics of --once' memdiag export -o "$dir/x"
+check 'JSON' exits_saying 64 'no JSON' memdiag export --once --json
+check 'a word too many' exits 64 memdiag export --once 1234
+
+check 'the program that serves can neither trace nor write' sh -c \
+	"! nm -D '$top_builddir/memdiag-export' | grep -E ' U (ptrace|process_vm_writev|tgkill|pidfd_send_signal|exec[vle]*)(@|\$)'"
+for pid in "$first" "$second"; do
+	check 'a process lives on' end_tracee "$pid"
+done
+finish
