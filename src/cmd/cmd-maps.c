@@ -17,6 +17,9 @@
 #include "cmd/batch.h"
 #include "cmd/command.h"
 #include "cmd/from-file.h"
+#include "cmd/maps-drawing.h"
+#include "cmd/profile-io.h"
+#include "cmd/report-work.h"
 #include "glibc/layout.h"
 #include "maps/leaves.h"
 #include "maps/maps.h"
@@ -60,6 +63,7 @@ struct cmd_maps_options {
 	const char *diff;    /* file name */
 	const char *from;    /* name of a saved map, read instead of a process */
 	raddr at;
+	struct profile_io_options io; /* its format is NULL for the views of maps itself */
 	bool has_by, has_sort, has_several, has_at;
 };
 
@@ -188,7 +192,7 @@ static const struct ui_option options[] = {
 		"--columns has it (rss)",
 		UI_WORD, AT(sort), GIVEN(has_sort), .words = sort_names, .wrong = unknown_word },
 	{ "lines", 'n', "N", 1, "at most N lines in each table; 0 is all of them (0)", UI_NUMBER,
-		AT(limit) },
+		AT(limit), GIVEN(io.has_limit) },
 	{ "at", 0, "ADDR", 1, "print only the class and the mapping at address ADDR (hexadecimal)",
 		UI_ADDRESS, AT(at), GIVEN(has_at) },
 	{ "class", 0, "CLASS|NAME=GLOB", 1,
@@ -211,6 +215,12 @@ static const struct ui_option options[] = {
 		.wrong = "is not a column: there are pss, uss, dirty, locked and thp" },
 	{ "rss-from", 0, "SOURCE", 1, "read the numbers of pages from {words} (auto)", UI_WORD,
 		AT(space.rss_from), .words = source_names, .wrong = unknown_word },
+	{ "format", 0, "FORMAT", 1,
+		"write {words}: all but text and json draw the resident memory of one process as "
+		"frames (text)",
+		UI_WORD, offsetof(struct cmd_maps_options, io.format),
+		.word = report_format_word_of_classes, .set = report_work_set_format,
+		.wrong = "is not one of the formats --help names" },
 	{ "diff", 0, "FILE", 1, "what grew since FILE, a saved --json output", UI_FILE, AT(diff) },
 	{ "from", 0, "FILE", 1,
 		"read FILE, a saved /proc/PID/smaps or maps, instead of a process; - is standard "
@@ -229,6 +239,37 @@ static const struct ui_rule rules[] = {
 	{ 0 },
 };
 
+/* Refuse what does not go with --format; text and json are the views of maps itself. */
+static void
+check_format(struct argp_state *state, struct cmd_maps_options *o)
+{
+	const struct report_format *format = o->io.format;
+
+	if (!format)
+		return;
+	if (o->ui.json && format != &report_format_json)
+		argp_error(state, "--json and --format: one format at a time");
+	if (format->can & FORMAT_NEEDS_CALLS)
+		argp_error(state,
+			"--format=%s shows calls: use text, tree, flame, html, json, pprof or folded",
+			format->name);
+	if (format == &report_format_json || format == &report_format_text) {
+		o->ui.json = format == &report_format_json;
+		o->io.format = NULL;
+		return;
+	}
+	if (o->has_several)
+		argp_error(state, "--format=%s takes one process", format->name);
+	if (o->has_at || o->has_by || o->has_sort || o->diff || o->extras || o->selection.own.nr ||
+		!selection_is_all(&o->selection))
+		argp_error(state,
+			"--format=%s shows all of RSS by class: not with --at, --by, --sort, --class, --object, --range, --columns, --pss and --diff",
+			format->name);
+	if (o->space.rss_from == SPACE_RSS_NONE)
+		argp_error(state, "--format=%s shows RSS, which --rss-from=none does not count",
+			format->name);
+}
+
 static void
 cmd_maps_check(struct argp_state *state, void *input)
 {
@@ -237,6 +278,7 @@ cmd_maps_check(struct argp_state *state, void *input)
 	bool by_extra = o->has_sort && o->sort >= SORT_PSS && o->sort <= SORT_THP;
 
 	o->has_several = ui_is_several(&o->ui);
+	check_format(state, o);
 	check_classes(state, sel);
 	if (o->ui.max_memory_bytes && !o->diff && !o->from)
 		argp_error(state, "--max-memory is for --diff and --from");
@@ -283,6 +325,7 @@ static const struct ui_syntax cmd_maps_syntax = {
 	       "  memdiag maps --pid postgres --all --pss\n"
 	       "  memdiag maps --pid 1234 --columns=dirty,locked,thp --sort=dirty\n"
 	       "  memdiag maps --pid 1234 --json -o then.json\n"
+	       "  memdiag maps --pid 1234 --format=pprof -o rss.pb.gz\n"
 	       "  memdiag maps --pid 1234 --diff then.json\n"
 	       "  memdiag maps --from smaps.txt --by=object\n\n" UI_EXIT_STATUS_HELP,
 };
@@ -477,6 +520,22 @@ warn_of_pss(const struct cmd_maps_options *o, const struct target *t)
 			t->pid, s.vm_rss_bytes >> 30);
 }
 
+/* Report S as O wants it; T, OLD and W as in cmd_maps_report(). */
+static int
+report_space(struct cmd_maps_options *o, const struct target *t, const struct space *s, json_t *old,
+	const struct warnings *w, struct err *e)
+{
+	if (o->has_at)
+		return report_place(o, t, s, w, e);
+	if (!o->io.format)
+		return cmd_maps_report(o, t, s, old, w, e);
+	print_notes(o, s);
+	o->io.limit = o->limit;
+	if (maps_draw(s, t, &o->io, &o->ui, w, e) < 0)
+		return -1;
+	return is_partial(s) ? UI_PARTIAL : UI_DONE;
+}
+
 static int
 show_one(struct cmd_maps_options *o, struct err *e)
 {
@@ -494,12 +553,15 @@ show_one(struct cmd_maps_options *o, struct err *e)
 	progress = ui_progress_begin(&o->ui, "reading the address space");
 	if (space_read(&s, &t, &o->space, e) == 0) {
 		ui_progress_end(take_ptr(&progress));
-		return o->has_at ? report_place(o, &t, &s, NULL, e)
-				 : cmd_maps_report(o, &t, &s, old, NULL, e);
+		return report_space(o, &t, &s, old, NULL, e);
 	}
 	if (e->kind != ERR_PERMISSION || o->has_at || !selection_is_all(&o->selection))
 		return -1;
 	os_diagnose_eperm(&t, "read its mappings", &why);
+	if (o->io.format) {
+		*e = why;
+		return -1;
+	}
 	return report_totals(o, &t, &why, e);
 }
 
@@ -522,8 +584,7 @@ show_file(struct cmd_maps_options *o, struct err *e)
 	if (space_read_file(&s, &map, &o->space, e) < 0)
 		return -1;
 	maps_file_warn(&s, &warnings);
-	status = o->has_at ? report_place(o, NULL, &s, &warnings, e)
-			   : cmd_maps_report(o, NULL, &s, old, &warnings, e);
+	status = report_space(o, NULL, &s, old, &warnings, e);
 	if (status >= 0)
 		warnings_print(&warnings, &o->ui);
 	return status;
@@ -617,7 +678,9 @@ static int
 cmd_maps_run(int argc, char **argv, struct err *e)
 {
 	struct cmd_maps_options o = { .ui.pid_optional = true,
-		.space = { .want_unused = true, .count_mmapped = malloc_count_mmapped } };
+		.space = { .want_unused = true, .count_mmapped = malloc_count_mmapped },
+		/* Frames may have the name of a function that allocates. */
+		.io.calls.has_allocators = true };
 	int status;
 
 	ui_parse(&cmd_maps_syntax, argc, argv, &o);

@@ -54,7 +54,7 @@ static const struct ui_option options[] = {
 		UI_STRING, AT(holds) },
 	{ "format", 0, "FORMAT", 1, "write {words} (text)", UI_WORD,
 		offsetof(struct cmd_retained_options, io.format),
-		.word = report_format_word_of_frames, .set = report_work_set_format,
+		.word = report_format_word_of_types, .set = report_work_set_format,
 		.wrong = "is not one of the formats --help names" },
 	{ 0 },
 };
@@ -81,7 +81,7 @@ cmd_retained_check(struct argp_state *state, void *input)
 
 	if (o->ask.ui.json && format && format != &report_format_json)
 		argp_error(state, "--json and --format: one format at a time");
-	if (format && format->can & FORMAT_NEEDS_CALLS)
+	if (format && format->can & (FORMAT_NEEDS_CALLS | FORMAT_CUTS_NAMES))
 		argp_error(state,
 			"--format=%s shows calls: use text, tree, flame, html, json or folded",
 			format->name);

@@ -46,7 +46,13 @@ report_format_word_of_bytes(size_t i)
 }
 
 const char *
-report_format_word_of_frames(size_t i)
+report_format_word_of_types(size_t i)
+{
+	return word_without(FORMAT_NEEDS_CALLS | FORMAT_CUTS_NAMES, i);
+}
+
+const char *
+report_format_word_of_classes(size_t i)
 {
 	return word_without(FORMAT_NEEDS_CALLS, i);
 }

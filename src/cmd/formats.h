@@ -30,7 +30,9 @@ const char *report_format_word(size_t i);
 const char *report_format_note(size_t i);
 /* Return the name of format I among those that need no blocks; NULL after the last one. */
 const char *report_format_word_of_bytes(size_t i);
-/* As report_format_word(), for formats whose frames need not be calls. */
-const char *report_format_word_of_frames(size_t i);
+/* As report_format_word(), for formats whose frames may be types and variables. */
+const char *report_format_word_of_types(size_t i);
+/* As report_format_word(), for formats whose frames may be classes of memory. */
+const char *report_format_word_of_classes(size_t i);
 
 #endif

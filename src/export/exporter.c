@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "export/memory-map.h"
 #include "export/metrics.h"
 #include "os/clock.h"
-#include "os/ptrace.h"
+#include "profile/pprof-write.h"
+#include "profile/profile.h"
 
 /* An update waits this many times as long as the last one took. */
 #define REST_TIMES 4
@@ -158,6 +160,64 @@ answer_discovery(struct exporter *x, const struct export_request *q, struct expo
 	a->type = "application/json";
 }
 
+/* ---- profiles ---- */
+
+/* Add the resident memory of P to *ALL, or set that if it is NULL. */
+static int
+add_memory_map(struct profile **all, const struct export_process *p, struct err *e)
+{
+	auto_profile struct profile *one = NULL;
+
+	if (memory_map_make(&one, &p->space, &p->target, e) < 0)
+		return -1;
+	if (*all)
+		return profile_append(*all, one, e);
+	*all = take_ptr(&one);
+	return 0;
+}
+
+/* Make the profile of the processes of GROUP; *RET is NULL if there are none. */
+static int
+group_memory_map(struct profile **ret, const struct exporter *x, const char *group, struct err *e)
+{
+	*ret = NULL;
+	for (size_t i = 0; i < x->scan.processes.nr; i++) {
+		const struct export_process *p = x->scan.processes.v[i];
+
+		if (p->is_read && strcmp(p->group, group) == 0 && add_memory_map(ret, p, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void
+answer_memory_map(struct exporter *x, const struct export_request *q, struct export_answer *a)
+{
+	auto_profile struct profile *p = NULL;
+	struct err e = { .msg = "no memory" };
+	FILE *f;
+	int failed;
+
+	if (!q->group) {
+		answer_text(a, 400, "which group? ask for ?group=NAME; /sd has the names");
+		return;
+	}
+	failed = group_memory_map(&p, x, q->group, &e);
+	if (!failed && !p) {
+		answer_text(a, 404, "no process of this group was read; /sd has the names");
+		return;
+	}
+	f = failed ? NULL : open_memstream(&a->body.v, &a->body.len);
+	failed = !f || pprof_write(p, f, &e) < 0;
+	if ((f && fclose(f)) || failed) {
+		text_release(&a->body);
+		answer_text(a, 503, e.msg);
+		return;
+	}
+	a->status = 200;
+	a->type = "application/octet-stream";
+}
+
 /* ---- paths ---- */
 
 static void
@@ -198,6 +258,7 @@ static const struct export_path {
 	{ "/-/healthy", false, answer_health },
 	{ "/metrics", true, answer_metrics },
 	{ "/sd", true, answer_discovery },
+	{ "/debug/pprof/memory_map", true, answer_memory_map },
 };
 
 void

@@ -17,7 +17,6 @@
 #include <microhttpd.h>
 
 #include "os/clock.h"
-#include "os/ptrace.h"
 
 #define CONNECTIONS_MAX 128
 /* Memory of one connection: headers that do not fit are refused with 431. */

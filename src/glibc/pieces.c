@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/word.h"
+#include "glibc/top.h"
 #include "os/memory.h"
 #include "os/pages.h"
 
@@ -314,7 +315,7 @@ search_new(const struct target *t, struct os_pages *pages, const struct arenas *
 		return NULL;
 	p->t = t;
 	p->pages = pages;
-	p->top = raddr_add(a->v[0].addr, a->bins_offset - 2 * a->word_bytes);
+	p->top = top_chunk_at(a, 0);
 	p->word_bytes = a->word_bytes;
 	p->budget_bytes = BUDGET_BYTES;
 	return p;
@@ -347,33 +348,6 @@ main_arena_is_contiguous(const struct target *t, const struct arenas *a)
 		!(flags & NONCONTIGUOUS);
 }
 
-static int
-pieces_see_present(const struct os_page_run *run, void *arg)
-{
-	bool *is_present = arg;
-
-	*is_present |= run->is_present;
-	return 0;
-}
-
-/* Return the end of the chunk at ADDR, 0 if its header is not in memory. */
-static uint64_t
-chunk_end(const struct target *t, struct os_pages *pages, unsigned int word_bytes, uint64_t addr)
-{
-	raddr at = { addr + word_bytes };
-	char word[sizeof(uint64_t)];
-	bool is_present = false;
-	struct err ignored;
-
-	if (!pages ||
-		os_pages_walk(pages, (raddr){ addr & -PAGE_BYTES },
-			(raddr){ (addr & -PAGE_BYTES) + PAGE_BYTES }, false, pieces_see_present,
-			&is_present, &ignored) < 0 ||
-		!is_present || os_read_present(t, at, word, word_bytes, &ignored) < 0)
-		return 0;
-	return addr + (word_from(word, word_bytes) & ~FLAG_BITS);
-}
-
 /*
  * Return the size of the main arena: in malloc_state next is followed by next_free (2.12),
  * attached_threads (2.23), system_mem and max_system_mem.  0 if unknown.
@@ -402,33 +376,22 @@ void
 main_heap_find(const struct target *t, struct os_pages *pages, const struct arenas *a,
 	raddr brk_start, raddr *ret_start, raddr *ret_end)
 {
-	raddr at = raddr_add(a->v[0].addr, a->bins_offset - 2 * a->word_bytes),
-	      brk = arenas_brk(a, t);
-	char word[sizeof(uint64_t)];
-	uint64_t top, end, system;
-	struct err ignored;
+	raddr brk = arenas_brk(a, t);
+	struct top_chunk top;
+	uint64_t system;
 
 	brk.v = (brk.v + PAGE_BYTES - 1) & -PAGE_BYTES;
 	*ret_start = brk_start;
 	*ret_end = brk;
-	if (!main_arena_is_contiguous(t, a) ||
-		os_read_present(t, at, word, a->word_bytes, &ignored) < 0)
+	if (!main_arena_is_contiguous(t, a) || !top_chunk_read(&top, t, pages, a, 0))
 		return;
-	top = word_from(word, a->word_bytes);
-	/* The top of an unused arena is its own empty bin. */
-	if (top < brk_start.v || (brk.v && top >= brk.v))
+	/* The top of an unused arena is its own empty bin, outside of brk's memory. */
+	if (top.start.v < brk_start.v || (brk.v && top.end.v > brk.v))
 		return;
-	end = chunk_end(t, pages, a->word_bytes, top);
-	/*
-	 * The process runs: top may have moved, and its header may have been overwritten by a
-	 * block's contents.
-	 */
-	if (end <= top || (brk.v && end > brk.v))
-		return;
-	ret_end->v = (end + PAGE_BYTES - 1) & -PAGE_BYTES;
-	system = pieces_system_bytes(t, a, end - brk_start.v);
+	ret_end->v = (top.end.v + PAGE_BYTES - 1) & -PAGE_BYTES;
+	system = pieces_system_bytes(t, a, top.end.v - brk_start.v);
 	if (system)
-		ret_start->v = (end - system) & -PAGE_BYTES;
+		ret_start->v = (top.end.v - system) & -PAGE_BYTES;
 }
 
 static int

@@ -20,8 +20,10 @@ struct report_format {
 		FORMAT_TAKES_BLOCKS = 16,  /* contains single blocks with --addresses */
 		FORMAT_TAKES_REPEATS = 32, /* --every writes several, one after another */
 		FORMAT_HAS_ROWS = 64,	   /* default of --lines is ROWS; 0: all */
-		/* unavailable for a profile whose frames are not calls: retained's */
+		/* unavailable for a profile whose frames are not calls: retained's and maps's */
 		FORMAT_NEEDS_CALLS = 128,
+		/* its readers cut () and <> off names, with contents: unavailable for types */
+		FORMAT_CUTS_NAMES = 256,
 	} can;
 	size_t rows;
 	/* Write V, which is complete, to OUT.  Returns 0, or -1 with E. */

@@ -14,7 +14,7 @@ profiles_write_pprof(const struct report_view *v, struct ui_output *out, struct 
 }
 
 const struct report_format report_format_pprof = { "pprof",
-	FORMAT_IS_PROFILE | FORMAT_IS_BINARY | FORMAT_NEEDS_CALLS, 0, profiles_write_pprof };
+	FORMAT_IS_PROFILE | FORMAT_IS_BINARY | FORMAT_CUTS_NAMES, 0, profiles_write_pprof };
 
 static int
 profiles_write_heap(const struct report_view *v, struct ui_output *out, struct err *e)

@@ -91,6 +91,27 @@ else
 fi
 check 'discovery is JSON with a target for each group' sh -c \
 	"$client get $address /sd 2>/dev/null | jq -e '[.[].labels.__param_group] == [\"export-a\"]'"
+# profile_is GROUP PID...: whether the profile of the group has the bytes of RSS of the processes.
+profile_is()
+{
+	local group=$1 want
+	shift
+	$client get "$address" "/debug/pprof/memory_map?group=$group" >"$dir/map.pb.gz" 2>"$dir/head" || return
+	want=$(for pid in "$@"; do cat "/proc/$pid/smaps_rollup"; done | awk '$1 == "Rss:" { n += $2 } END { print n * 1024 }')
+	"$MEMDIAG" report --format=folded "$dir/map.pb.gz" >"$dir/folded" || return
+	[ "$(awk '{ n += $NF } END { print n }' "$dir/folded")" = "$want" ]
+}
+
+check 'a profile of the memory of a group' profile_is export-a "$first" "$second" "$tracee_pid"
+check 'has the heaps of each' grep -q '^\[export-a\];\[glibc heap\];\[main arena\];\[chunks\]' "$dir/folded"
+if command -v go >/dev/null; then
+	check 'go tool pprof opens it' sh -c "cd '$dir' && HOME='$dir' go tool pprof -top \
+		'http://$address/debug/pprof/memory_map?group=export-a' >'$dir/out' 2>'$dir/err' && grep -q 'glibc heap' '$dir/out'"
+else
+	skip 'go tool pprof opens it' 'go is not installed'
+fi
+check 'a group that is not there' sh -c "! $client get $address '/debug/pprof/memory_map?group=x' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"
+check 'no group' sh -c "! $client get $address /debug/pprof/memory_map 2>'$dir/head' && grep -q ' 400 ' '$dir/head'"
 check 'it is healthy' $client get "$address" /-/healthy
 check 'it has a page' $client get "$address" /
 

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
+#include "export/memory-map.h"
 #include "maps/identities.h"
 #include "maps/leaves.h"
 #include "maps/maps.h"
@@ -19,6 +20,7 @@
 #include "os/machine.h"
 #include "os/os.h"
 #include "os/target.h"
+#include "profile/profile.h"
 #include "random-space.h"
 #include "tap.h"
 
@@ -162,6 +164,45 @@ sums_agree(struct trial *x, const struct space *s)
 		fail(x, "only %zu sums", nr);
 }
 
+/* Whether no frame of P has what pprof cuts off, or lacks its brackets. */
+static bool
+frames_agree(struct trial *x, const struct profile *p)
+{
+	for (size_t i = 0; i < p->functions.nr; i++) {
+		const char *name = p->functions.v[i].name;
+
+		if (name[0] != '[' || name[strlen(name) - 1] != ']' || strpbrk(name, "()<>\n"))
+			return fail(x, "a frame has the name %s", name);
+	}
+	return true;
+}
+
+/* Whether the memory map as a profile has the bytes of smaps, each once. */
+static bool
+map_agrees(struct trial *x, const struct space *s, const struct target *t)
+{
+	auto_profile struct profile *p = NULL;
+	uint64_t resident = 0, swap = 0;
+	struct err e;
+
+	if (memory_map_make(&p, s, t, &e) < 0)
+		return fail(x, "%s", e.msg);
+	for (size_t i = 0; i < p->samples.nr; i++) {
+		resident += (uint64_t)profile_values(p, i)[0];
+		swap += (uint64_t)profile_values(p, i)[1];
+	}
+	for (size_t i = 0; i < x->before.nr; i++) {
+		resident -= x->before.v[i].rss + x->before.v[i].hugetlb;
+		swap -= x->before.v[i].swap;
+	}
+	if (resident || swap)
+		return fail(x,
+			"the profile has %" PRId64 " bytes resident and %" PRId64
+			" swapped more than smaps",
+			(int64_t)resident, (int64_t)swap);
+	return frames_agree(x, p) && is_unchanged(x, "memory_map_make");
+}
+
 /* Count its pages in the way FROM, which this kernel has. */
 static bool
 look_by(struct trial *x, enum space_rss from)
@@ -181,7 +222,7 @@ look_by(struct trial *x, enum space_rss from)
 	if (!is_unchanged(x, "space_read") || !classes_agree(x, &s))
 		return false;
 	/* What another user may not see is no difference. */
-	return s.counts_zero || (lines_agree(x, &s) && sums_agree(x, &s));
+	return s.counts_zero || (lines_agree(x, &s) && sums_agree(x, &s) && map_agrees(x, &s, &t));
 }
 
 static bool
