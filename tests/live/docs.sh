@@ -1,20 +1,12 @@
 #!/bin/sh
-# Help texts, man pages, completion and the texts for people know the same commands and options, and
-# the commands and files that they name exist.
+# Help texts, man pages and the texts for people know the same commands and options, and the commands and files that
+# they name exist.
 . "$top_srcdir/tests/live/lib.sh"
+. "$top_srcdir/tests/live/help-lib.sh"
 
 man=$top_srcdir/doc/man
 
-# ---- help, pages, completion -------------------------------------------------------------------
-
-# The options that --help of a command defines, "-b" and "--bytes" each on a line.
-help_options()
-{
-	# shellcheck disable=SC2086 # "record report" has options of its own
-	"$MEMDIAG" $1 --help |
-		sed -n 's/^ *\(\(-[a-zA-Z]\), \)\{0,1\} *\(--[a-z][a-z-]*\).*/\2\n\3/p' |
-		grep . | sort -u
-}
+# ---- help, pages -------------------------------------------------------------------------------
 
 # Those of them that take an argument.
 help_arguments()
@@ -108,78 +100,6 @@ lists_options()
 		"$MEMDIAG" --list-options="$1" | grep -v -e ' flag$' | sed -n 's/^\(--[^ ]*\) .*/\1/p' | sort -u | diff "$dir/help" -
 }
 
-# Print bash's candidates for the last of the words.
-offered()
-{
-	PATH=$top_builddir:$PATH bash -c '
-		. "$0"
-		COMP_WORDS=(memdiag "$@")
-		COMP_CWORD=$#
-		_memdiag memdiag "${@: -1}" ""
-		printf "%s\n" "${COMPREPLY[@]}"' "$top_srcdir/scripts/completion/memdiag" "$@"
-}
-
-completes_options()
-{
-	help_options "$1" | grep '^--' >"$dir/help"
-	# shellcheck disable=SC2086 # words
-	offered $1 -- | sort -u | diff "$dir/help" -
-}
-
-# The words that are offered for an option's argument are those that it takes.
-# shellcheck disable=SC2086 # "record report" has options of its own
-completes_words()
-{
-	option_words "$1" >"$dir/pairs"
-	for option in $("$MEMDIAG" --list-options="$1" |
-		sed -n -E '/^--[a-z-]+ (flag|file|directory|process)/!s/^(--[a-z-]*) .*/\1/p'); do
-		for word in $(offered $1 "$option" = ''); do
-			echo "$option $word"
-		done
-	done | sort >"$dir/words"
-	sort "$dir/pairs" | diff - "$dir/words" && cat "$dir/words" >>"$dir/all-words"
-}
-
-# The number of candidates for the last of the words.
-nr_offered()
-{
-	PATH=$top_builddir:$PATH bash -c '
-		. "$0"
-		COMP_WORDS=(memdiag "$@")
-		COMP_CWORD=$#
-		_memdiag memdiag "${@: -1}" "" 2>/dev/null
-		echo "${#COMPREPLY[@]}"' "$top_srcdir/scripts/completion/memdiag" "$@"
-}
-
-# completes_files WORDS...: files are offered.
-completes_files()
-{
-	offered "$@" "$dir/com" | grep -q -x -F -e "$dir/commands"
-}
-
-completes_commands()
-{
-	offered '' | grep -v '^-' | sort | diff "$dir/commands" -
-}
-
-completes_processes()
-{
-	offered info --pid = "$1" | grep -q -x -e "$1" && offered info idl | grep -q -x idle
-}
-
-# A process's name is a stranger's, and must not be run as a command.
-completes_names()
-{
-	evil=$dir/names/'$(touch x)'
-	mkdir "$dir/names" && cp "$(command -v sleep)" "$evil" && cd "$dir/names" || return
-	"$evil" 1000 &
-	started="$started $!"
-	until ps -p $! -o comm= | grep -q touch; do
-		kill -0 $! || return
-	done
-	offered info '' | grep touch && [ ! -e x ] && ! offered info '$' | grep touch
-}
-
 # The options that all commands have that look at a process, and memdiag's own.
 common_options()
 {
@@ -256,30 +176,6 @@ page_has_functions()
 }
 
 check 'memdiag(3) has the functions of memdiag.h' page_has_functions
-
-if command -v bash >/dev/null && command -v ps >/dev/null; then
-	check 'completion has the commands' completes_commands
-	while read -r name; do
-		check "completion has the options of $name" completes_options "$name"
-		check "completion has the words of $name" completes_words "$name"
-	done <"$dir/commands"
-	start_tracee idle
-	check 'completion has the options of record report' completes_options 'record report'
-	check 'completion has the words of record report' completes_words 'record report'
-	check 'completion has nothing for a number' [ "$(nr_offered maps --lines = '')" -eq 0 ]
-	check 'completion has nothing for a size' [ "$(nr_offered run --limit '')" -eq 0 ]
-	for words in 'maps --diff' 'report -f' 'report -p' 'report' 'diff' 'timeline' 'heap --sysroot =' 'record report --since' 'trace --calls'; do
-		# shellcheck disable=SC2086 # words
-		check "completion has files for $words" completes_files $words
-	done
-	check 'completion has processes for report --pid' sh -c "[ $(nr_offered report --pid '') -gt 1 ]"
-	check 'completion has words' grep -q -x -e '--sort rss' "$dir/all-words"
-	check 'completion has processes' completes_processes "$tracee_pid"
-	check 'the target lives on' end_tracee
-	check 'completion runs no names' completes_names
-else
-	skip 'completion' 'bash or ps is not installed'
-fi
 
 # ---- texts for people --------------------------------------------------------------------------
 
