@@ -35,7 +35,7 @@ rpm_patterns()
 		/^%files/ { package = $2 == "" ? "memdiag" : $2; next }
 		package != "" && /^%{/ { print package, $0 }' "$spec" |
 		sed 's|%{_bindir}|usr/bin|; s|%{_libdir}|usr/lib/LIB|; s|%{_includedir}|usr/include|
-			s|%{_datadir}|usr/share|; s|%{_mandir}|usr/share/man|'
+			s|%{_datadir}|usr/share|; s|%{_mandir}|usr/share/man|; s|%{_libexecdir}|usr/libexec|'
 }
 
 # each_file_once: by the patterns in $dir/patterns; one that is a directory stands for all below it.

@@ -91,7 +91,8 @@ static const struct ui_syntax cmd_report_syntax = {
 	       "  memdiag report -p bin/app -f app.heap -t -o app.txt\n"
 	       "  memdiag report -p bin/app -f app.heap -s -o app.svg\n"
 	       "  memdiag report app.heap --format=html -o app.html\n"
-	       "  memdiag report app.heap --format=pprof -o app.pb.gz\n\n"
+	       "  memdiag report app.heap --format=pprof -o app.pb.gz\n"
+	       "  memdiag report app.heap --redact --keep=libc --format=pprof -o app.pb.gz\n\n"
 	       "FLAT is what a function allocated itself, CUM includes the functions that it "
 	       "called; SUM% adds up FLAT%.\n\n" UI_EXIT_STATUS_HELP,
 };

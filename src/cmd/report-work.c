@@ -90,6 +90,7 @@ static const struct ui_option options[] = {
 
 static const struct ui_child children[] = {
 	{ &profile_io_syntax, offsetof(struct report_work, io) },
+	{ &redaction_syntax, offsetof(struct report_work, redaction) },
 	{ 0 },
 };
 
@@ -392,6 +393,7 @@ struct made_report {
 	struct process_report read;
 	struct warnings warnings;
 	struct history_chosen chosen;
+	struct redaction redaction;
 	struct report_view v;
 	char name[OS_COMM_BYTES + 16];
 };
@@ -402,6 +404,7 @@ made_report_release(struct made_report *m)
 	profile_free(m->read.p);
 	free(m->read.addresses.v);
 	warnings_release(&m->warnings);
+	warnings_release(&m->redaction.warnings);
 	history_chosen_release(&m->chosen);
 }
 #define auto_made_report __attribute__((cleanup(made_report_release)))
@@ -434,7 +437,17 @@ make_report(struct made_report *m, struct report_work *w, struct ui_output *save
 		.choice = w->has_choice ? &w->choice : NULL,
 		.chosen = &m->chosen,
 		.addresses = w->nr_addresses ? &m->read.addresses : NULL };
-	return 0;
+	return redaction_apply(&m->redaction, &w->redaction, &m->read.p, &m->v, &m->warnings, e);
+}
+
+/* Write M to OUT.  Returns 0, or -1 with E. */
+static int
+write_made(struct report_work *w, struct made_report *m, struct ui_output *out, struct err *e)
+{
+	const bool is_redacted = w->redaction.is_wanted;
+
+	return profile_io_write(
+		&m->v, &w->io, is_redacted ? &m->redaction.warnings : &m->warnings, out, e);
 }
 
 static int
@@ -444,8 +457,8 @@ report_work_run_once(struct report_work *w, struct err *e)
 	auto_output struct ui_output out = { 0 }, saved = { 0 };
 
 	if (make_report(&m, w, &saved, e) < 0 || ui_output_open(&out, &w->ui, e) < 0 ||
-		profile_io_write(&m.v, &w->io, &m.warnings, &out, e) < 0 ||
-		ui_output_close(&out, e) < 0 || (w->save && ui_output_close(&saved, e) < 0))
+		write_made(w, &m, &out, e) < 0 || ui_output_close(&out, e) < 0 ||
+		(w->save && ui_output_close(&saved, e) < 0))
 		return -1;
 	warnings_print(&m.warnings, &w->ui);
 	return m.warnings.is_partial ? UI_PARTIAL : UI_DONE;
@@ -482,9 +495,10 @@ write_report(struct report_work *w, struct made_report *m, bool is_first, struct
 	page.has_lines = true;
 	if (w->io.format == &report_format_text) {
 		fputs(is_first ? "" : "\n", page.f);
-		print_time(page.f);
+		if (!m->v.has_no_time)
+			print_time(page.f);
 	}
-	failed = profile_io_write(&m->v, &w->io, &m->warnings, &page, e);
+	failed = write_made(w, m, &page, e);
 	if (fclose(page.f) != 0 && !failed)
 		failed = err_set(e, ENOMEM, "cannot write the report");
 	return failed;
@@ -578,9 +592,39 @@ run_again(struct report_work *w, struct err *e)
 	return is_partial ? UI_PARTIAL : UI_DONE;
 }
 
+/* Refuse what cannot be redacted: ERR_USAGE. */
+static int
+check_redaction(const struct report_work *w, struct err *e)
+{
+	const struct calls_options *c = &w->io.calls;
+
+	if (!w->redaction.is_wanted)
+		return 0;
+	if (c->focus || c->ignore || c->hide)
+		return err_set_kind(e, ERR_USAGE, 0,
+			"--focus, --ignore and --hide match names, which --redact removes");
+	if (w->nr_addresses)
+		return err_set_kind(
+			e, ERR_USAGE, 0, "--addresses lists addresses, which --redact removes");
+	if (w->save)
+		return err_set_kind(e, ERR_USAGE, 0,
+			"--save writes all names, and --redact removes them: one at a time");
+	return 0;
+}
+
+static int
+run_begun(struct report_work *w, struct err *e)
+{
+	/* No reader can find the name of a hash. */
+	w->io.symbols_inside |= w->redaction.is_wanted;
+	return w->every_ns ? run_again(w, e) : report_work_run_once(w, e);
+}
+
 int
 report_work_run(struct report_work *w, struct err *e)
 {
+	int status;
+
 	limits_set(&w->ui);
 	if (profile_io_begin(&w->io, &w->ui, e) < 0)
 		return -1;
@@ -589,5 +633,9 @@ report_work_run(struct report_work *w, struct err *e)
 			"--every writes text or, with --json, a document on each line");
 	if (w->nr_addresses && !(w->io.format->can & FORMAT_TAKES_BLOCKS))
 		return err_set_kind(e, ERR_USAGE, 0, "--addresses is for text and --json");
-	return w->every_ns ? run_again(w, e) : report_work_run_once(w, e);
+	if (check_redaction(w, e) < 0 || redaction_begin(&w->redaction, e) < 0)
+		return -1;
+	status = run_begun(w, e);
+	redaction_release(&w->redaction);
+	return status;
 }

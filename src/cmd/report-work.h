@@ -6,6 +6,7 @@
 #define MEMDIAG_CMD_REPORT_WORK_H
 
 #include "cmd/profile-io.h"
+#include "cmd/redaction.h"
 #include "recording/choice.h"
 #include "ui/option.h"
 #include "ui/ui.h"
@@ -13,6 +14,7 @@
 struct report_work {
 	struct ui_options ui;
 	struct profile_io_options io;
+	struct redaction_options redaction;
 	const char *file;  /* NULL: read the process in UI */
 	const char *base;  /* the profile to subtract; NULL: none is subtracted */
 	const char *value; /* --value; NULL: the type that the profile shows by default */

@@ -125,38 +125,76 @@
 	"|jsonp_(malloc|strn?dup)"                                                                 \
 	"|stg([MC]|Re)allocBytes"                                                                  \
 	"|llvm::(safe_(m|c|re)alloc|allocate_buffer)"                                              \
-	"|QArrayData::(re)?allocate[A-Za-z0-9]*"
+	"|QArrayData::(re)?allocate[A-Za-z0-9]*" /* redact.c */                                    \
+	"|allocator-[0-9a-f]{16}"
 
 #define ITEM(name) name,
 #define ALTERNATIVE(name) "|" name
 
 static const char *const names[] = { PLAIN(ITEM) };
 
+/* Return whether NAME of the list is the beginning of several, and the length of that. */
+static bool
+is_prefix_of_list(const char *name, size_t *ret_len)
+{
+	const size_t len = strlen(name);
+
+	*ret_len = len - 2;
+	return len > 2 && strcmp(name + len - 2, ".*") == 0;
+}
+
 bool
 is_allocator(const char *name)
 {
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		size_t len = strlen(names[i]);
-		bool is_prefix = len > 2 && strcmp(names[i] + len - 2, ".*") == 0;
+		size_t len;
 
-		if (is_prefix ? strncmp(name, names[i], len - 2) == 0 : strcmp(name, names[i]) == 0)
+		if (is_prefix_of_list(names[i], &len) ? strncmp(name, names[i], len) == 0
+						      : strcmp(name, names[i]) == 0)
 			return true;
 	}
 	return false;
 }
 
 bool
+is_public_allocator(const char *name)
+{
+	size_t len;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!is_prefix_of_list(names[i], &len) && strcmp(name, names[i]) == 0)
+			return true;
+	return strcmp(name, "operator new[]") == 0;
+}
+
+static const char *
+allocators_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+bool
 is_allocator_library(const char *path)
 {
 	static const char *const libraries[] = { "libmemdiag-agent.so", "libmemtracer.so",
-		"libjemalloc.so", "libtcmalloc", "libmimalloc" };
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
+		"libjemalloc.so", "libtcmalloc", "libmimalloc", "allocator-" /* redact.c */ };
+	const char *base = allocators_base_name(path);
 
 	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
 		if (strncmp(base, libraries[i], strlen(libraries[i])) == 0)
 			return true;
 	return false;
+}
+
+bool
+is_interpreter(const char *path)
+{
+	const char *base = allocators_base_name(path);
+
+	return strncmp(base, "python3", 7) == 0 || strncmp(base, "libpython3", 10) == 0 ||
+		strstr(path, "/lib-dynload/");
 }
 
 const char *
@@ -229,7 +267,7 @@ is_library_helper(const char *name)
 		"core::default::", "core::fmt::", "core::hash::", "core::iter::", "core::mem::",
 		"core::ops::", "core::option::", "core::pin::", "core::ptr::", "core::result::",
 		"core::slice::", "core::str::", "__gnat_", "system__", "ada__", "gnat__", "_cgo_",
-		NULL };
+		"library-" /* redact.c */, NULL };
 
 	if (*name != '<')
 		return begins_with_any(name, libraries);

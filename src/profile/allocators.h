@@ -9,8 +9,12 @@
 
 /* Return whether NAME, demangled and without arguments, is malloc or a related function. */
 bool is_allocator(const char *name);
+/* Return whether NAME is one of malloc's whole names, which no function of a program has. */
+bool is_public_allocator(const char *name);
 /* Return whether PATH is a library that replaces malloc, or memdiag's agent. */
 bool is_allocator_library(const char *path);
+/* Return whether the object at PATH is the Python interpreter or one of its modules. */
+bool is_interpreter(const char *path);
 /*
  * Return the functions of allocators_have() as a regular expression, for drop_frames of
  * profile.proto.

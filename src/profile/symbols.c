@@ -438,8 +438,8 @@ symbols_base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool
-is_library(const char *path)
+bool
+symbols_is_library(const char *path)
 {
 	const char *so = strstr(symbols_base_name(path), ".so");
 
@@ -450,7 +450,7 @@ int
 symbols_main_mapping(const struct profile *p)
 {
 	for (size_t i = 0; i < p->mappings.nr; i++)
-		if (*p->mappings.v[i].path == '/' && !is_library(p->mappings.v[i].path) &&
+		if (*p->mappings.v[i].path == '/' && !symbols_is_library(p->mappings.v[i].path) &&
 			strncmp(p->mappings.v[i].path, "/memfd:", 7) != 0)
 			return (int)i;
 	return -1;

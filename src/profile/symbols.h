@@ -51,6 +51,8 @@ symbols_cleanup(struct symbols **s)
 }
 #define auto_symbols __attribute__((cleanup(symbols_cleanup)))
 
+/* Return whether PATH is a shared library, judging by its name. */
+bool symbols_is_library(const char *path);
 /* Return the mapping of the process's program, -1 if unknown. */
 int symbols_main_mapping(const struct profile *p);
 

@@ -325,16 +325,6 @@ is_script(const struct calls_node *like)
 		(*like->file == '<' || (len > 3 && strcmp(like->file + len - 3, ".py") == 0));
 }
 
-/* True if the object at PATH is the Python interpreter or one of its modules. */
-static bool
-is_interpreter(const char *path)
-{
-	const char *base = calls_base_name(path);
-
-	return strncmp(base, "python3", 7) == 0 || strncmp(base, "libpython3", 10) == 0 ||
-		strstr(path, "/lib-dynload/");
-}
-
 static enum role
 role_of(const struct calls_node *like)
 {

@@ -194,6 +194,8 @@ json_write(const struct report_view *v, struct ui_output *out, struct err *e)
 
 	if (report_to_json(v, json_object_get(document, "data"), e) < 0)
 		return -1;
+	if (v->has_no_time)
+		json_object_set_new(document, "generated_at", json_null());
 	if (v->warnings)
 		warnings_to_json(v->warnings, document);
 	return ui_json_print(document, out, e);

@@ -53,6 +53,7 @@ struct report_view {
 	size_t limit;			 /* rows; 0: all */
 	bool by_cum;			 /* sort by cum, largest first */
 	bool symbols_inside;		 /* function names are written to the file */
+	bool has_no_time;		 /* the time of the report is left out */
 	const struct warnings *warnings; /* from reading; NULL: no warnings */
 };
 
