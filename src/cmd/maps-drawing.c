@@ -34,9 +34,9 @@ maps_draw(const struct space *s, const struct target *t, struct profile_io_optio
 	auto_profile struct profile *p = NULL;
 	auto_output struct ui_output out = { 0 };
 	char title[320];
-	struct report_view view = { .words = &drawing_words,
-		.file = drawing_title(s, t, title, sizeof title),
-		.ui = ui };
+	struct report_view view = {
+		.words = &drawing_words, .file = drawing_title(s, t, title, sizeof title), .ui = ui
+	};
 
 	if (memory_map_make(&p, s, t, e) < 0 || profile_io_begin(io, ui, e) < 0 ||
 		ui_output_open(&out, ui, e) < 0)

@@ -320,8 +320,9 @@ map_prove_tops(struct map_work *w)
 static int
 map_find_tops(struct map_work *w)
 {
-	static const enum os_pages_by by[] = { [SPACE_RSS_SCAN] = OS_PAGES_SCAN,
-		[SPACE_RSS_PAGEMAP] = OS_PAGES_PAGEMAP };
+	static const enum os_pages_by by[] = {
+		[SPACE_RSS_SCAN] = OS_PAGES_SCAN, [SPACE_RSS_PAGEMAP] = OS_PAGES_PAGEMAP
+	};
 	const struct arenas *a = &w->s->process->arenas;
 	struct err ignored;
 
@@ -481,8 +482,7 @@ map_begin(struct map_work *w)
 	if (!w->p)
 		return map_no_memory(w->e);
 	if (w->t && clock_gettime(CLOCK_REALTIME, &now) == 0)
-		w->p->time_ns =
-			(uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+		w->p->time_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 	w->p->pid = w->t ? w->t->pid : 0;
 	if (profile_add_type(w->p, "resident", "bytes", w->e) < 0 ||
 		(w->has_swap && profile_add_type(w->p, "swap", "bytes", w->e) < 0))
