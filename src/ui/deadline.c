@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -19,15 +20,28 @@
 
 static _Atomic uint64_t end_ns;
 
+/* How it ends. */
+static struct {
+	int fd;
+	const char *words;
+	int status;
+} end = { STDERR_FILENO, "memdiag: gave up, --timeout has passed\n", UI_FAILED };
+
 static void __attribute__((noreturn)) deadline_end(void)
 {
-	static const char words[] = "memdiag: gave up, --timeout has passed\n";
-
 	ui_progress_clear();
-	if (write(STDERR_FILENO, words, sizeof words - 1) < 0) {
-		/* Standard error is closed; the exit status is enough. */
+	if (write(end.fd, end.words, strlen(end.words)) < 0) {
+		/* The descriptor is closed; the exit status is enough. */
 	}
-	_exit(UI_FAILED);
+	_exit(end.status);
+}
+
+void
+deadline_end_with(int fd, const char *words, int status)
+{
+	end.fd = fd;
+	end.words = words;
+	end.status = status;
 }
 
 static void

@@ -3,6 +3,7 @@
 . "$top_srcdir/tests/live/lib.sh"
 start_tracee idle 1
 
+# check has other exit statuses, and a test of its own.
 # diff, export, report, run and timeline, which look at no process of a number, have tests of their own, and so have count and profile, which want one more
 # word; status needs one with the agent.
 # trace goes on until it is ended, and root alone may trace; what is wrong with a command line is found before.
@@ -11,7 +12,7 @@ if [ "$(id -u)" -eq 0 ] && "$MEMDIAG" trace --mount-tracefs -d 1ms "$tracee_pid"
 	may_trace=yes
 fi
 
-for command in $("$MEMDIAG" --list-commands | grep -v -x -e count -e profile -e record -e diff -e export -e report -e run -e status -e timeline); do
+for command in $("$MEMDIAG" --list-commands | grep -v -x -e check -e count -e profile -e record -e diff -e export -e report -e run -e status -e timeline); do
 	[ "$command" = doctor ] || check "$command: no PID" exits_saying 64 'which process' memdiag $command
 	for pid in 0 -1 9999999999 '' '1 2' '1,'; do
 		check "$command: PID '$pid'" exits_saying 64 'is not a process id' memdiag $command "--pid=$pid"
