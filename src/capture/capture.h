@@ -39,6 +39,12 @@ struct log_state {
 
 enum capture_verb { CAPTURE_ONE_SHOT, CAPTURE_START, CAPTURE_STOP, CAPTURE_DUMP, CAPTURE_STATUS };
 
+/* The profiles that --push has sent. */
+struct capture_pushes {
+	bool is_any; /* --push was given */
+	uint64_t nr_accepted, nr_retries, nr_refused, nr_dropped;
+};
+
 /* The result of one verb: a capture that was started, stopped or written, or its state. */
 struct capture_result {
 	enum capture_verb verb;
@@ -58,7 +64,8 @@ struct capture_result {
 	struct log_state log;	   /* of a record */
 	const char *log_file;	   /* the only file of the log; NULL if not exactly one */
 	struct warnings warnings;  /* owned */
-	uint64_t taken_bytes;	   /* resident memory that the sampler takes in the process */
+	struct capture_pushes pushes;
+	uint64_t taken_bytes; /* resident memory that the sampler takes in the process */
 };
 
 /* Conditions for writing files of a profile while the program runs. */
@@ -92,7 +99,8 @@ struct capture_options {
 	uint64_t seconds_ns;   /* 0: not given */
 	const char *prefix;    /* of the file's name */
 	bool symbols_inside;
-	bool at_exit; /* sample until the process ends */
+	bool at_exit;	 /* sample until the process ends */
+	bool is_endless; /* --seconds may lack, as samples are pushed */
 	struct trigger_options triggers;
 	struct overhead_options overhead; /* of a record */
 	enum record_mode mode;		  /* of a record */

@@ -17,6 +17,7 @@
 #include "capture/profile-watch.h"
 #include "capture/wait.h"
 #include "cmd/borrow.h"
+#include "cmd/push-work.h"
 #include "os/claim.h"
 #include "os/clock.h"
 #include "os/installed.h"
@@ -78,7 +79,7 @@ capture_work_check(struct argp_state *state, void *input)
 {
 	struct capture_options *o = input;
 
-	if (o->at_exit && !o->seconds_ns && !o->has_verb)
+	if ((o->at_exit || o->is_endless) && !o->seconds_ns && !o->has_verb)
 		o->seconds_ns = UNTIL_EXIT_NS;
 	if (o->verb == CAPTURE_ONE_SHOT && !o->seconds_ns)
 		argp_error(state,
@@ -301,7 +302,8 @@ capture_work_end(const struct target *t, const struct capture_options *opt, int 
 
 /* Wait until the profile must end, and write the files requested meanwhile. */
 static enum capture_wait
-wait_and_watch(struct target *t, const struct capture_options *opt, const struct process *p, int fd)
+wait_and_watch(struct target *t, const struct capture_options *opt, const struct process *p,
+	struct push_work *push, int fd)
 {
 	const uint64_t end_ns = os_now_ns() + opt->seconds_ns;
 	struct profile_watch w = {
@@ -315,11 +317,13 @@ wait_and_watch(struct target *t, const struct capture_options *opt, const struct
 	bool has_failed = false;
 	struct err e;
 
-	if (!opt->triggers.is_any)
+	if (!opt->triggers.is_any && !push->push)
 		return capture_wait(t, opt->seconds_ns);
-	w.head = run_sites_map_at(fd, 0);
+	if (opt->triggers.is_any)
+		w.head = run_sites_map_at(fd, 0);
 	while (why == CAPTURE_WAIT_OVER && os_now_ns() < end_ns) {
 		why = capture_wait(t, PROFILE_WATCH_NS);
+		push_work_look(push, t, fd);
 		if (!w.head || profile_watch_look(&w, p, &e) == 0 || has_failed)
 			continue;
 		/* Report a failure once; the target and the profile continue. */
@@ -332,8 +336,25 @@ wait_and_watch(struct target *t, const struct capture_options *opt, const struct
 	return why;
 }
 
+/* Write C, the last samples, to a file, unless they are only pushed, and push them. */
 static int
-capture_work_run_once(struct target *t, const struct capture_options *opt,
+write_last(const struct capture_options *opt, const struct sites_copy *c, const struct process *p,
+	struct push_work *push, struct capture_result *ret, struct err *e)
+{
+	const bool has_ended = !target_is_alive(p->target) || *ret->became;
+	const int failed = push->push && !opt->prefix
+		? 0
+		: capture_work_write_file(opt, c, p, PROFILE_LAST, ret, e);
+
+	ret->head = c->head;
+	ret->sum = sites_add_up(c);
+	deadline_set(opt->ui.files_timeout_ns);
+	push_work_end(push, c, p, has_ended, &ret->pushes);
+	return failed;
+}
+
+static int
+capture_work_run_once(struct target *t, const struct capture_options *opt, struct push_work *push,
 	struct capture_result *ret, struct err *e)
 {
 	auto_progress struct ui_progress *progress = NULL;
@@ -353,7 +374,7 @@ capture_work_run_once(struct target *t, const struct capture_options *opt,
 	progress = ui_progress_begin(
 		&opt->ui, opt->capture == WIRE_RECORD ? "recording" : "taking samples");
 	process_read(&p, t, &failure);
-	ret->wait = wait_and_watch(t, opt, &p, fd);
+	ret->wait = wait_and_watch(t, opt, &p, push, fd);
 	ui_progress_end(take_ptr(&progress));
 	deadline_set(2 * opt->ui.timeout_ns + 1000000000);
 	failed = capture_work_end(t, opt, fd, &p, ret, &failure);
@@ -363,19 +384,20 @@ capture_work_run_once(struct target *t, const struct capture_options *opt,
 		nameless.task_fd = -1;
 		p.target = &nameless;
 	}
-	if (sites_read_file(&c, fd, e) < 0 ||
-		capture_work_write_file(opt, &c, &p, PROFILE_LAST, ret, e) < 0)
+	if (sites_read_file(&c, fd, e) < 0 || write_last(opt, &c, &p, push, ret, e) < 0)
 		return -1;
 	if (failed)
 		*e = failure;
-	return failed ? err_context(e, "%s was written, but the agent continues", ret->path) : 0;
+	return failed ? err_context(e, "%s was written, but the agent continues",
+				*ret->path ? ret->path : "no file")
+		      : 0;
 }
 
 /* ---- the command ---- */
 
 static int
-capture_work_act(struct target *t, const struct capture_options *opt, struct capture_result *ret,
-	struct err *e)
+capture_work_act(struct target *t, const struct capture_options *opt, struct push_work *push,
+	struct capture_result *ret, struct err *e)
 {
 	auto_jemalloc_process struct jemalloc_process other = { .inject = NULL };
 	int is_other = opt->capture == WIRE_PROFILE && !opt->by_agent
@@ -387,7 +409,7 @@ capture_work_act(struct target *t, const struct capture_options *opt, struct cap
 	switch (opt->verb) {
 	case CAPTURE_ONE_SHOT:
 		return opt->mode == RECORD_LOG_FAST ? log_record_once(t, opt, ret, e)
-						    : capture_work_run_once(t, opt, ret, e);
+						    : capture_work_run_once(t, opt, push, ret, e);
 	case CAPTURE_START:
 		return opt->mode == RECORD_LOG_FAST ? log_record_start(t, opt, ret, e)
 						    : run_start_in_memory(t, opt, ret, e);
@@ -415,11 +437,13 @@ capture_work_print(struct capture_result *done, const struct target *t,
 }
 
 int
-capture_work_run(struct capture_options *opt, struct err *e)
+capture_work_run(
+	struct capture_options *opt, const struct push_work_options *push_to, struct err *e)
 {
 	struct capture_result done = { .is_record = opt->capture == WIRE_RECORD };
 	auto_target struct target t = TARGET_NONE;
 	auto_output struct ui_output out = { 0 };
+	auto_push_work struct push_work push = { .push = NULL };
 	int failed;
 
 	if (opt->mode == RECORD_CLOSED)
@@ -433,17 +457,22 @@ capture_work_run(struct capture_options *opt, struct err *e)
 		target_open(&t, opt->ui.pid, e) < 0)
 		return -1;
 	if (opt->verb != CAPTURE_START && opt->verb != CAPTURE_STATUS &&
-		opt->mode != RECORD_LOG_FAST && profile_file_check(opt->prefix, e) < 0)
+		opt->mode != RECORD_LOG_FAST && !(push_to && push_to->url && !opt->prefix) &&
+		profile_file_check(opt->prefix, e) < 0)
+		return -1;
+	if (push_to && push_work_begin(&push, push_to, &t, e) < 0)
 		return -1;
 	if (opt->verb != CAPTURE_DUMP && opt->verb != CAPTURE_STATUS &&
 		(ui_claim(&t, &opt->ui, e) < 0 || os_check_memory(&t, e) < 0))
 		return -1;
-	failed = capture_work_act(&t, opt, &done, e);
+	failed = capture_work_act(&t, opt, &push, &done, e);
 	target_unclaim(&t);
 	if (!failed)
 		failed = capture_work_print(&done, &t, &opt->ui, &out, e);
 	warnings_release(&done.warnings);
 	if (failed)
 		return -1;
-	return done.has_ended || done.log.is_cut ? UI_PARTIAL : UI_DONE;
+	return done.has_ended || done.log.is_cut || done.pushes.nr_refused || done.pushes.nr_dropped
+		? UI_PARTIAL
+		: UI_DONE;
 }

@@ -1,15 +1,23 @@
 #include <config.h>
 
+#include <stdlib.h>
+
 #include "capture/capture.h"
 #include "capture/profile-file.h"
 #include "cmd/borrow.h"
 #include "cmd/capture-work.h"
 #include "cmd/command.h"
+#include "cmd/push-work.h"
 #include "cmd/triggers.h"
 #include "ui/options.h"
 #include "ui/ui.h"
 
 /* ---- options ---- */
+
+struct profile_command {
+	struct capture_options capture; /* first: some of the syntax takes it as its input */
+	struct push_work_options push;
+};
 
 #define AT(member) UI_AT(struct capture_options, member)
 
@@ -22,14 +30,25 @@ static const struct ui_option options[] = {
 	{ "sampler", 0, "WHICH", 1,
 		"take the samples of jemalloc by: auto: its own profiler (default); agent", UI_WORD,
 		AT(by_agent), .words = sampler_names, .wrong = "is not a sampler: say " },
+	{ "push", 0, "URL", 4,
+		"send the samples to the server URL, Pyroscope or Parca, until --seconds, Ctrl-C or "
+		"the end of the process; a file is written only with --output",
+		UI_STRING, UI_AT(struct profile_command, push.url),
+		UI_GIVEN(struct profile_command, capture.is_endless), .set = push_work_set_url,
+		.wrong = "does not begin with http:// or https://" },
 	{ 0 },
 };
 
 static void
 cmd_profile_check(struct argp_state *state, void *input)
 {
-	const struct capture_options *o = input;
+	struct profile_command *c = input;
+	struct capture_options *o = &c->capture;
 
+	if (c->push.url && o->has_verb)
+		argp_error(state, "--push does all by itself, without start and stop");
+	/* jemalloc's profiler has no samples to read while it runs. */
+	o->by_agent |= c->push.url != NULL;
 	if (o->has_period && o->verb != CAPTURE_ONE_SHOT && o->verb != CAPTURE_START)
 		argp_error(state, "--rate is for a profile that begins");
 	if (o->ui.output && o->verb == CAPTURE_START)
@@ -46,6 +65,7 @@ static const struct ui_child children[] = {
 	{ &borrow_syntax, offsetof(struct capture_options, inject) },
 	{ &triggers_syntax, offsetof(struct capture_options, triggers) },
 	{ &borrow_malloc_syntax, offsetof(struct capture_options, malloc) },
+	{ &push_work_syntax, offsetof(struct profile_command, push) },
 	{ 0 },
 };
 
@@ -53,7 +73,7 @@ static const struct ui_syntax cmd_profile_syntax = {
 	.options = options,
 	.children = children,
 	.conclude = cmd_profile_check,
-	.args_doc = "start|stop|dump|status [PID]\n[PID] --seconds DURATION",
+	.args_doc = "start|stop|dump|status [PID]\n[PID] --seconds DURATION\n[PID] --push URL",
 	.doc = "Show which code allocates the memory of a process, from now on. The agent is "
 	       "loaded into it, and records the stack of one allocation for each 512 KiB (--rate); a "
 	       "block that is freed is subtracted.  All threads are stopped "
@@ -64,6 +84,7 @@ static const struct ui_syntax cmd_profile_syntax = {
 	       "read it.\vExamples:\n"
 	       "  memdiag profile --pid 1234 --seconds 60\n"
 	       "  memdiag profile -p 1234 -s 60 -c 1024 -o /tmp/custom_\n"
+	       "  memdiag profile -p 1234 --push http://pyroscope:4040 --push-name shop\n"
 	       "  memdiag profile start --pid 1234\n"
 	       "  memdiag profile stop --pid 1234\n\n"
 	       "Starting or stopping twice prints a note and changes nothing.\n\n" UI_EXIT_STATUS_HELP,
@@ -72,11 +93,14 @@ static const struct ui_syntax cmd_profile_syntax = {
 static int
 cmd_profile_run(int argc, char **argv, struct err *e)
 {
-	struct capture_options opt = { .capture = WIRE_PROFILE,
-		.period_bytes = PROFILE_DEFAULT_PERIOD_BYTES };
+	struct profile_command c = { .capture = { .capture = WIRE_PROFILE,
+					     .period_bytes = PROFILE_DEFAULT_PERIOD_BYTES } };
+	int status;
 
-	ui_parse(&cmd_profile_syntax, argc, argv, &opt);
-	return capture_work_run(&opt, e);
+	ui_parse(&cmd_profile_syntax, argc, argv, &c);
+	status = capture_work_run(&c.capture, &c.push, e);
+	free(c.push.labels.v);
+	return status;
 }
 
 const struct command cmd_profile = {

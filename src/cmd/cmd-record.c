@@ -133,7 +133,7 @@ cmd_record_run(int argc, char **argv, struct err *e)
 		return record_report_run(argc - 1, argv, cmd_record_open_log, e);
 	}
 	ui_parse(&cmd_record_syntax, argc, argv, &opt);
-	return capture_work_run(&opt, e);
+	return capture_work_run(&opt, NULL, e);
 }
 
 const struct command cmd_record = {

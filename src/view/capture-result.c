@@ -207,11 +207,46 @@ print_log(const struct capture_result *p, const struct target *t, const struct u
 }
 
 static void
+print_pushes(const struct capture_result *p, FILE *f)
+{
+	const struct capture_pushes *n = &p->pushes;
+
+	fprintf(f,
+		"pushed   %" PRIu64 " profile%s, %" PRIu64 " refused, %" PRIu64 " dropped; %" PRIu64
+		" retries\n",
+		n->nr_accepted, capture_result_plural(n->nr_accepted), n->nr_refused, n->nr_dropped,
+		n->nr_retries);
+}
+
+/* Print a profile that was pushed, and not written to a file. */
+static void
+print_pushed(const struct capture_result *p, const struct target *t, const struct ui_options *opt,
+	FILE *f)
+{
+	print_end(p, t, f);
+	print_pushes(p, f);
+	capture_result_print_sums(p, opt, f);
+	print_kept(p, f);
+}
+
+static json_t *
+pushes_json(const struct capture_pushes *n)
+{
+	if (!n->is_any)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I}", "accepted", (json_int_t)n->nr_accepted, "retries",
+		(json_int_t)n->nr_retries, "refused", (json_int_t)n->nr_refused, "dropped",
+		(json_int_t)n->nr_dropped);
+}
+
+static void
 print_file(const struct capture_result *p, const struct target *t, const struct ui_options *opt,
 	FILE *f)
 {
 	print_end(p, t, f);
 	fprintf(f, "memory %s written: %s\n", command_of(p), p->path);
+	if (p->pushes.is_any)
+		print_pushes(p, f);
 	capture_result_print_sums(p, opt, f);
 	print_kept(p, f);
 	fprintf(f, "\nNEXT     memdiag report %s\n", p->path);
@@ -328,6 +363,8 @@ capture_result_print(const struct capture_result *p, const struct target *t,
 		print_log(p, t, opt, f);
 	else if (*p->path)
 		print_file(p, t, opt, f);
+	else if (p->pushes.is_any)
+		print_pushed(p, t, opt, f);
 	else if (p->verb == CAPTURE_STOP)
 		fprintf(f, "%s %d is not being %s; nothing was changed\n", t->comm, (int)t->pid,
 			participle(p));
@@ -426,6 +463,8 @@ capture_result_data_json(const struct capture_result *p)
 	else
 		json_object_set_new(
 			data, "jemalloc", p->is_jemalloc ? jemalloc_prof_json(p) : json_null());
+	if (!p->is_record)
+		json_object_set_new(data, "pushes", pushes_json(&p->pushes));
 	if (p->job.hooked.nr_entries) {
 		json_t *stop = json_object();
 
