@@ -161,8 +161,9 @@ check_read(struct check_process *p, const struct check_question *q, const struct
 static enum check_state
 check_worse(enum check_state a, enum check_state b)
 {
-	static const int rank[] = { [CHECK_OK] = 0, [CHECK_UNKNOWN] = 1, [CHECK_WARNING] = 2,
-		[CHECK_CRITICAL] = 3 };
+	static const int rank[] = {
+		[CHECK_OK] = 0, [CHECK_UNKNOWN] = 1, [CHECK_WARNING] = 2, [CHECK_CRITICAL] = 3
+	};
 
 	return rank[a] >= rank[b] ? a : b;
 }
@@ -206,8 +207,7 @@ check_explain(struct check_process *p, const struct condition *c)
 		snprintf(p->why, sizeof p->why, "%s is unknown: its malloc is not glibc's",
 			metric_name(c->metric));
 	else
-		snprintf(p->why, sizeof p->why, "%s is unknown: %s",
-			condition_whole_name(c->whole),
+		snprintf(p->why, sizeof p->why, "%s is unknown: %s", condition_whole_name(c->whole),
 			c->whole == CONDITION_OF_LIMIT
 				? "no cgroup limits its memory; use %ram or a size"
 				: "the kernel reports 0");
@@ -295,7 +295,8 @@ check_find_worst(struct check_answer *a, const struct check_question *q)
 		const struct check_process *p = &a->process.v[i];
 		const double excess = check_excess(p, q);
 
-		if (!a->worst || (p->state != a->state && check_worse(p->state, a->state) == p->state) ||
+		if (!a->worst ||
+			(p->state != a->state && check_worse(p->state, a->state) == p->state) ||
 			(p->state == a->state && excess > most)) {
 			a->worst = p;
 			a->state = p->state;

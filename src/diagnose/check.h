@@ -27,7 +27,7 @@ struct check_process {
 	pid_t pid;
 	char name[64]; /* printable */
 	enum check_state state;
-	char why[512]; /* why the state is unknown, printable */
+	char why[512];	     /* why the state is unknown, printable */
 	bool is_approximate; /* values of the heap */
 	bool knows[NR_METRICS];
 	uint64_t value[NR_METRICS];

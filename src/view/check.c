@@ -77,8 +77,9 @@ check_extreme(const struct check_answer *a, const struct condition *c)
 
 		if (!p->knows[c->metric])
 			continue;
-		if (!best || (wants_most ? p->value[c->metric] > best->value[c->metric]
-					 : p->value[c->metric] < best->value[c->metric]))
+		if (!best ||
+			(wants_most ? p->value[c->metric] > best->value[c->metric]
+				    : p->value[c->metric] < best->value[c->metric]))
 			best = p;
 	}
 	return best;
@@ -174,7 +175,8 @@ check_put_range(FILE *f, struct condition_range r)
 
 /* Print the most that the value of P can be, if a condition is a part of that. */
 static void
-check_put_most(FILE *f, const struct check_question *q, const struct check_process *p, enum metric m)
+check_put_most(
+	FILE *f, const struct check_question *q, const struct check_process *p, enum metric m)
 {
 	for (size_t i = 0; i < q->condition.nr; i++) {
 		const struct condition *c = &q->condition.v[i];
@@ -187,8 +189,8 @@ check_put_most(FILE *f, const struct check_question *q, const struct check_proce
 }
 
 static void
-check_put_metric(FILE *f, const struct check_answer *a, const struct check_question *q, enum metric m,
-	const struct condition *c)
+check_put_metric(FILE *f, const struct check_answer *a, const struct check_question *q,
+	enum metric m, const struct condition *c)
 {
 	const struct check_process *p = check_extreme(a, c);
 
