@@ -44,21 +44,18 @@ cmd_check_add(struct argp_state *state, const struct ui_option *row, void *input
 }
 
 static const char *
-cmd_check_example(size_t i)
+cmd_check_metric(size_t i)
 {
-	static const char *const examples[] = { "rss>80%limit", "rss>2G", "trimmable>1G",
-		"threads>500", NULL };
-
-	return examples[i];
+	return i < NR_METRICS ? metric_name((enum metric)i) : NULL;
 }
 
 static const struct ui_option options[] = {
 	{ "warning", 'w', "CONDITION", 1,
 		"warn if CONDITION holds: METRIC, then >, >=, < or <=, then a size, a count, or "
 		"N%limit, N%rss or N%ram; may be repeated",
-		UI_STRING, .word = cmd_check_example, .set = cmd_check_add },
+		UI_STRING, .word = cmd_check_metric, .set = cmd_check_add },
 	{ "critical", 'c', "CONDITION", 1, "be critical if CONDITION holds; may be repeated",
-		UI_STRING, .word = cmd_check_example, .set = cmd_check_add },
+		UI_STRING, .word = cmd_check_metric, .set = cmd_check_add },
 	{ "max-stop", 0, "DURATION", 1,
 		"stop the process for at most DURATION at a time, for trimmable, stranded, tops "
 		"and in-use (200ms)",

@@ -1,6 +1,6 @@
 /*
- * conditions: what 'memdiag check' compares, such as "rss>80%limit": the parser, and the
- * values that a condition allows.
+ * conditions: the conditions of 'memdiag check', such as "rss>80%limit": their parser, and the
+ * values that they allow.
  */
 #ifndef MEMDIAG_DIAGNOSE_CONDITIONS_H
 #define MEMDIAG_DIAGNOSE_CONDITIONS_H
@@ -96,7 +96,8 @@ condition_has(const struct condition_range *r, uint64_t value)
 }
 
 /*
- * Return the number that C compares with: a part of WHOLE_BYTES, cut to a whole number, or its own.
+ * Return the number that C compares with: its part of WHOLE_BYTES, cut to a whole number, or its
+ * own.
  */
 uint64_t condition_threshold(const struct condition *c, uint64_t whole_bytes);
 

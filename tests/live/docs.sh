@@ -73,7 +73,7 @@ help_has_words()
 	"$MEMDIAG" $1 --help | tr -cs 'a-zA-Z0-9-' '\n' | sort -u >"$dir/help"
 	option_words "$1" | grep -v -e '^--class ' >"$dir/pairs"
 	while read -r option word; do
-		grep -q -x -F -e "$word" "$dir/help" || echo "not in --help: $option=$word"
+		grep -q -x -F -e "${word#.}" "$dir/help" || echo "not in --help: $option=$word"
 	done <"$dir/pairs" >"$dir/missing"
 	cat "$dir/missing"
 	[ ! -s "$dir/missing" ]

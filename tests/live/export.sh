@@ -1,5 +1,6 @@
 #!/bin/sh
 # memdiag export: what it serves is what the kernel says, of the processes that were asked for, and nothing else.
+# shellcheck disable=SC3043 # every sh we know has local
 . "$top_srcdir/tests/live/lib.sh"
 need python3
 client="python3 $top_srcdir/tests/live/export-client.py"
