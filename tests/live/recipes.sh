@@ -112,7 +112,7 @@ done <"$dir/settings"
 # ---- services ----
 
 section doc/deploy.md '## Containers and services' >"$dir/services"
-check 'containers and services have lines' test "$(wc -l <"$dir/services")" -eq 4
+check 'containers and services have lines' test "$(wc -l <"$dir/services")" -eq 5
 unit=$(systemctl list-units --type=service --state=running --plain --no-legend 2>/dev/null |
 	sed -n 's/ .*//p' | head -n 1)
 if [ -n "$unit" ]; then
