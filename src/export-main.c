@@ -111,7 +111,7 @@ serve_requests(struct export_options *o, struct exporter *x, struct err *e)
 		export_server_start(&server, x, s.fd, &tls, o->request_ns, e) < 0)
 		return -1;
 	announce(o, &s);
-	return export_confine(s.path != NULL, e) < 0 || export_server_run(server, &is_ending, e) < 0
+	return export_confine(false, e) < 0 || export_server_run(server, &is_ending, e) < 0
 		? -1
 		: UI_DONE;
 }

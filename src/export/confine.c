@@ -18,11 +18,23 @@
 
 /* ---- capabilities ---- */
 
+static const unsigned int needed[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
+
+/* Return whether the process has no other capability: systemd has dropped them. */
+static bool
+has_only_needed(void)
+{
+	for (unsigned int cap = 0; cap <= CAP_LAST_CAP; cap++)
+		if (cap != needed[0] && cap != needed[1] &&
+			capng_have_capability(CAPNG_PERMITTED, cap))
+			return false;
+	return true;
+}
+
 /* Keep of the two capabilities those that the process has. */
 static void
 choose_capabilities(void)
 {
-	static const unsigned int needed[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH };
 	bool is_there[sizeof needed / sizeof *needed];
 
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
@@ -43,6 +55,8 @@ export_drop_rights(const char *user, struct err *e)
 		return err_set_kind(e, ERR_USAGE, 0, "there is no user '%s'", user);
 	if (capng_get_caps_process() < 0)
 		return err_set(e, errno, "cannot read memdiag's capabilities");
+	if (!user && has_only_needed())
+		return 0;
 	choose_capabilities();
 	if (!user)
 		failed = capng_apply(CAPNG_SELECT_CAPS);

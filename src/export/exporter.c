@@ -164,10 +164,12 @@ answer_discovery(struct exporter *x, const struct export_request *q, struct expo
 
 /* Add the resident memory of P to *ALL, or set that if it is NULL. */
 static int
-add_memory_map(struct profile **all, const struct export_process *p, struct err *e)
+add_memory_map(struct profile **all, struct export_process *p, struct err *e)
 {
 	auto_profile struct profile *one = NULL;
 
+	if (export_process_read(p, e) < 0)
+		return e->kind == ERR_GONE ? 0 : -1;
 	if (memory_map_make(&one, &p->space, &p->target, e) < 0)
 		return -1;
 	if (*all)
@@ -182,7 +184,7 @@ group_memory_map(struct profile **ret, const struct exporter *x, const char *gro
 {
 	*ret = NULL;
 	for (size_t i = 0; i < x->scan.processes.nr; i++) {
-		const struct export_process *p = x->scan.processes.v[i];
+		struct export_process *p = x->scan.processes.v[i];
 
 		if (p->is_read && strcmp(p->group, group) == 0 && add_memory_map(ret, p, e) < 0)
 			return -1;

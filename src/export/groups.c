@@ -62,7 +62,6 @@ export_groups_make(struct export_groups *groups, struct export_scan *s, struct e
 {
 	for (size_t i = 0; i < s->processes.nr; i++) {
 		struct export_process *p = s->processes.v[i];
-		struct export_sums sums = { .limit = p->limit_bytes };
 		struct export_group *g;
 
 		if (!p->is_read)
@@ -72,8 +71,7 @@ export_groups_make(struct export_groups *groups, struct export_scan *s, struct e
 		g = find_or_add(groups, p->group);
 		if (!g)
 			return err_set(e, ENOMEM, "cannot keep the groups");
-		export_sums_add_space(&sums, &p->space);
-		export_sums_add(&g->sums, &sums);
+		export_sums_add(&g->sums, &p->sums);
 	}
 	return 0;
 }

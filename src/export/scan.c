@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "maps/space.h"
 #include "os/cgroup.h"
+#include "os/memory.h"
 #include "os/running.h"
 #include "os/target.h"
 
@@ -20,6 +21,11 @@
  * same name.  They are read again once in so many updates.
  */
 #define FACTS_UPDATES 32
+/*
+ * Most that is kept of a process for the next update.  A process can have 65,530 mappings, which
+ * take 15 MiB, and there can be many such processes; servers have some hundred.
+ */
+#define KEPT_BYTES (UINT64_C(512) << 10)
 
 const char *
 export_error_name(enum export_error reason)
@@ -143,28 +149,54 @@ process_read_space(struct export_process *p, struct err *e)
 	if ((s->own ? space_read_again(s, &p->target, &opt, e)
 		    : space_read(s, &p->target, &opt, e)) < 0)
 		return -1;
+	if (!os_runs_same_program(&p->target))
+		return err_set(e, ESRCH, "process %d began another program", (int)p->pid);
 	if (s->rss_from != SPACE_RSS_NONE)
 		return 0;
 	*e = s->rss_error;
 	return -1;
 }
 
-/* Read P.  If it has executed another program its files are opened again, once. */
+/*
+ * Open and read P.  A program that it executed meanwhile is another one: files that were opened for
+ * the former show nothing, so they are opened again, once.
+ */
+static int
+read_or_reopen(struct export_process *p, struct err *e)
+{
+	const bool was_open = is_open(p);
+
+	if (process_open(p, e) == 0 && process_read_space(p, e) == 0)
+		return 0;
+	process_close(p);
+	if (!was_open || e->kind != ERR_GONE)
+		return -1;
+	if (process_open(p, e) == 0 && process_read_space(p, e) == 0)
+		return 0;
+	process_close(p);
+	return -1;
+}
+
 static void
 process_update(struct export_scan *s, struct export_process *p)
 {
-	const bool was_open = is_open(p);
 	struct err e;
 
-	p->is_read = process_open(p, &e) == 0 && process_read_space(p, &e) == 0;
-	if (!p->is_read && was_open && e.kind == ERR_GONE) {
-		process_close(p);
-		p->is_read = process_open(p, &e) == 0 && process_read_space(p, &e) == 0;
-	}
-	if (p->is_read)
+	p->is_read = read_or_reopen(p, &e) == 0;
+	if (!p->is_read) {
+		count_error(s, &e);
 		return;
-	process_close(p);
-	count_error(s, &e);
+	}
+	p->sums = (struct export_sums){ .limit = p->limit_bytes };
+	export_sums_add_space(&p->sums, &p->space);
+	if (space_own_bytes(&p->space) > KEPT_BYTES)
+		space_release(&p->space);
+}
+
+int
+export_process_read(struct export_process *p, struct err *e)
+{
+	return p->space.own ? 0 : read_or_reopen(p, e);
 }
 
 /* ---- all processes ---- */

@@ -26,10 +26,11 @@ struct export_process {
 	struct export_facts facts;
 	uint64_t limit_bytes; /* of its cgroup; 0: none */
 	bool is_wanted;	      /* it meets the conditions */
-	bool is_read;	      /* the members that follow, except TARGET, are of the last update */
+	bool is_read;	      /* GROUP and SUMS are of the last update */
 	char group[EXPORT_NAME_BYTES];
-	struct space space;
+	struct export_sums sums;
 	struct target target; /* open if the process is wanted */
+	struct space space;   /* empty if it takes much memory */
 };
 
 /* The reasons why a process is missing from an answer although it still runs. */
@@ -64,6 +65,12 @@ struct export_scan {
  * false.  0, or -1 with E if processes cannot be listed; S is then as it was.
  */
 int export_scan_update(struct export_scan *s, struct err *e);
+
+/*
+ * Read P, whose is_read is true, once more if its space is empty.  0, or -1 with E.  The next
+ * update empties it again.
+ */
+int export_process_read(struct export_process *p, struct err *e);
 void export_scan_release(struct export_scan *s);
 
 #endif

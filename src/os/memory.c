@@ -248,3 +248,12 @@ os_check_memory(const struct target *t, struct err *e)
 		return 0;
 	return os_diagnose_eperm(t, "read its memory", e);
 }
+
+bool
+os_runs_same_program(const struct target *t)
+{
+	char byte;
+
+	/* Memory of a program that is gone is empty, at any address (fs/proc/base.c, mem_rw()). */
+	return t->core || t->mem_fd < 0 || pread(t->mem_fd, &byte, sizeof byte, 0) != 0;
+}

@@ -4,6 +4,7 @@
 #ifndef MEMDIAG_OS_MEMORY_H
 #define MEMDIAG_OS_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -54,5 +55,11 @@ int os_read_each(
  * another kind of program.  0, or -1 with E (ERR_PERMISSION) and the missing right.
  */
 int os_check_memory(const struct target *t, struct err *e);
+
+/*
+ * Return false if T has executed another program, or has ended, since it was opened: what is read
+ * by its open files then is of a program that is gone.  True if its memory may not be read.
+ */
+bool os_runs_same_program(const struct target *t);
 
 #endif

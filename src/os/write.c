@@ -4,6 +4,7 @@
 
 #include "os/core-proc-priv.h"
 #include "os/memory-priv.h"
+#include "os/memory.h"
 #include "os/steps.h"
 #include "os/target.h"
 
@@ -19,9 +20,7 @@
 static int
 memory_check_program(const struct target *t, struct err *e)
 {
-	char byte;
-
-	if (t->mem_fd < 0 ? target_is_alive(t) : pread(t->mem_fd, &byte, sizeof byte, 0) != 0)
+	if (t->mem_fd < 0 ? target_is_alive(t) : os_runs_same_program(t))
 		return 0;
 	return t->mem_fd >= 0 && target_is_alive(t)
 		? memory_refuse_other_program(t, e)

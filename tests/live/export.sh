@@ -210,6 +210,12 @@ if [ "$(id -u)" -eq 0 ]; then
 		setpriv --reuid nobody --clear-groups "$MEMDIAG" export --once --match 'comm=export-*' >"$dir/out" 2>"$dir/err"
 		check 'without capabilities nothing is exported' sh -c "! grep -q '^memdiag_processes{' '$dir/out'"
 	fi
+	if command -v setpriv >/dev/null; then
+		setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps=-all,+sys_ptrace,+dac_read_search \
+			--ambient-caps=-all,+sys_ptrace,+dac_read_search --bounding-set=-all,+sys_ptrace,+dac_read_search --no-new-privs \
+			"$MEMDIAG" export --once --match "exe=$dir/*" --name all >"$dir/out" 2>"$dir/err"
+		check 'with two capabilities from systemd it works' grep -q '^memdiag_processes{group="all"} [1-9]' "$dir/out"
+	fi
 	check 'a user that does not exist' exits_saying 64 'no user' memdiag export --listen 127.0.0.1:0 --user no-such-user
 fi
 check 'few descriptors' sh -c "ulimit -n 24; '$MEMDIAG' export --once --match 'exe=$dir/*' >'$dir/out' 2>'$dir/err'"
