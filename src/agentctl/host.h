@@ -2,8 +2,8 @@
 #ifndef MEMDIAG_AGENTCTL_HOST_H
 #define MEMDIAG_AGENTCTL_HOST_H
 
-#include "agentctl/agent-segment.h"
 #include "agentctl/allocator.h"
+#include "agentdata/agent-segment.h"
 #include "glibc/process.h"
 #include "inject/hook.h"
 #include "inject/malloc.h"

@@ -17,6 +17,7 @@
 #include "os/claim.h"
 #include "os/memory.h"
 #include "os/os.h"
+#include "os/part.h"
 #include "wire/log.h"
 #include "wire/sites.h"
 
@@ -296,4 +297,18 @@ sampler_job_stop(const struct target *t, const struct inject_options *opt,
 	ret->was_so = !was_noting && !ret->hooked.nr_entries && !ret->hooked.nr_slots;
 	ret->keeps_memory = was_noting && !sampler_job_give_back(&s, opt);
 	return 0;
+}
+
+int
+sampler_job_count_dump(const struct sites_copy *c, const struct target *t, struct err *e)
+{
+	const raddr at = raddr_add(c->at, offsetof(struct wire_sites, nr_dumps));
+	uint32_t nr;
+
+	/* Read the present number: other memdiags may have written files since the copy. */
+	if (os_read(t, at, &nr, sizeof nr, e) < 0)
+		return -1;
+	nr++;
+	return os_part_write(
+		t, &(struct os_part){ "a number of dumps", at, sizeof nr }, at, &nr, sizeof nr, e);
 }

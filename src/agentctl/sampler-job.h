@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agentdata/sites.h"
 #include "base/err.h"
 #include "inject/hook.h"
 #include "inject/malloc.h"
@@ -65,5 +66,8 @@ int sampler_job_start(const struct target *t, const struct inject_options *opt,
  */
 int sampler_job_stop(const struct target *t, const struct inject_options *opt,
 	enum wire_capture capture, struct sampler_job *ret, struct err *e);
+
+/* Count in T, which C was read from, one more file as written.  0, or -1 with E. */
+int sampler_job_count_dump(const struct sites_copy *c, const struct target *t, struct err *e);
 
 #endif

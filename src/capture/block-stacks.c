@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agentdata/collect.h"
+#include "agentdata/live-files.h"
 #include "base/cleanup.h"
-#include "capture/collect.h"
-#include "capture/live-files.h"
 #include "os/memory.h"
 #include "os/os.h"
 

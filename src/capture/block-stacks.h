@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agentctl/agent-segment.h"
-#include "agentctl/live-set.h"
-#include "agentctl/sites.h"
+#include "agentdata/agent-segment.h"
+#include "agentdata/live-set.h"
+#include "agentdata/sites.h"
 #include "base/err.h"
 #include "base/raddr.h"
 #include "glibc/process.h"

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "agentctl/sampler-job.h"
-#include "agentctl/sites.h"
+#include "agentdata/sites.h"
 #include "capture/wait.h"
 #include "inject/malloc.h"
 #include "jemalloc/find.h"

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "agentctl/agent-segment.h"
+#include "agentdata/agent-segment.h"
 #include "base/text.h"
 #include "capture/log-record.h"
 #include "glibc/process.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agentctl/sites.h"
+#include "agentdata/sites.h"
 #include "base/cleanup.h"
 #include "capture/wait.h"
 #include "os/background.h"

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agentdata/collect.h"
+#include "agentdata/live-files.h"
 #include "base/cleanup.h"
-#include "capture/collect.h"
-#include "capture/live-files.h"
 #include "os/stranger.h"
 #include "profile/symbols.h"
 #include "profile/write-heap.h"

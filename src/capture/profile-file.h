@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#include "agentctl/sites.h"
+#include "agentdata/sites.h"
 #include "glibc/process.h"
 #include "ui/ui.h"
 #include "ui/units.h"

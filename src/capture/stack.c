@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agentdata/collect.h"
+#include "agentdata/live-files.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "capture/collect.h"
-#include "capture/live-files.h"
 #include "report/calls.h"
 
 /* Lines of a stack; outer functions are left out. */

@@ -2,7 +2,7 @@
 #ifndef MEMDIAG_CAPTURE_STACK_H
 #define MEMDIAG_CAPTURE_STACK_H
 
-#include "agentctl/sites.h"
+#include "agentdata/sites.h"
 #include "glibc/process.h"
 
 /*

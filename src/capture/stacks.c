@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agentdata/collect.h"
+#include "agentdata/live-files.h"
 #include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "capture/collect.h"
-#include "capture/live-files.h"
 #include "elf/image.h"
 #include "os/memory.h"
 #include "os/os.h"

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agentctl/agent-segment.h"
-#include "agentctl/sites.h"
+#include "agentdata/agent-segment.h"
+#include "agentdata/collect.h"
+#include "agentdata/live-files.h"
+#include "agentdata/sites.h"
 #include "base/cleanup.h"
-#include "capture/collect.h"
-#include "capture/live-files.h"
 #include "report/calls.h"
 
 /* More than the functions of malloc and of its wrappers on a stack. */

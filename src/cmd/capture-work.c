@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <string.h>
 
-#include "agentctl/agent-segment.h"
 #include "agentctl/run-sites.h"
-#include "agentctl/sampler-memory.h"
-#include "agentctl/sites.h"
+#include "agentdata/agent-segment.h"
+#include "agentdata/sampler-memory.h"
+#include "agentdata/sites.h"
 #include "base/cleanup.h"
 #include "capture/jemalloc-process.h"
 #include "capture/log-record.h"
@@ -168,8 +168,9 @@ capture_work_dump(const struct target *t, const struct capture_options *opt, enu
 			t->pid, t->comm, name);
 		return err_hint(e, "'memdiag %s dump -p %d' writes it", name, t->pid);
 	}
-	return capture_work_write_file(opt, &c, &p, kind, ret, e) < 0 ? -1
-								      : sites_count_dump(&c, t, e);
+	return capture_work_write_file(opt, &c, &p, kind, ret, e) < 0
+		? -1
+		: sampler_job_count_dump(&c, t, e);
 }
 
 static int

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "agentctl/agent-segment.h"
 #include "agentctl/family.h"
-#include "agentctl/sampler-memory.h"
+#include "agentdata/agent-segment.h"
+#include "agentdata/sampler-memory.h"
 #include "base/cleanup.h"
 #include "capture/log-record.h"
 #include "cmd/batch.h"

@@ -2,8 +2,8 @@
 #ifndef MEMDIAG_CMD_LIVE_BLOCKS_H
 #define MEMDIAG_CMD_LIVE_BLOCKS_H
 
-#include "agentctl/live-set.h"
-#include "agentctl/sites.h"
+#include "agentdata/live-set.h"
+#include "agentdata/sites.h"
 #include "recording/choice.h"
 #include "report/report.h"
 

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agentdata/collect.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "capture/collect.h"
 #include "capture/wait.h"
 #include "export/push-http.h"
 #include "os/clock.h"

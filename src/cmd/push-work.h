@@ -2,9 +2,9 @@
 #ifndef MEMDIAG_CMD_PUSH_WORK_H
 #define MEMDIAG_CMD_PUSH_WORK_H
 
-#include "agentctl/sites.h"
+#include "agentdata/live-names.h"
+#include "agentdata/sites.h"
 #include "capture/capture.h"
-#include "capture/live-names.h"
 #include "export/push.h"
 #include "ui/option.h"
 

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "agentctl/agent-segment.h"
-#include "agentctl/sites.h"
+#include "agentdata/agent-segment.h"
+#include "agentdata/collect.h"
+#include "agentdata/live-files.h"
+#include "agentdata/sites.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "capture/collect.h"
-#include "capture/live-files.h"
 #include "capture/wait.h"
 #include "cmd/live-blocks.h"
 #include "glibc/process.h"

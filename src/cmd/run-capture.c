@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agentctl/run-sites.h"
-#include "agentctl/sites.h"
+#include "agentdata/sites.h"
 #include "base/cleanup.h"
 #include "capture/log-record.h"
 #include "capture/profile-file.h"

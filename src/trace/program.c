@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agentdata/collect.h"
 #include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/debug.h"
-#include "capture/collect.h"
 #include "elf/image.h"
 #include "elf/objects.h"
 #include "os/clock.h"

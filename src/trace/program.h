@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agentdata/live-files.h"
 #include "base/err.h"
 #include "base/raddr.h"
-#include "capture/live-files.h"
 #include "capture/stack-walks.h"
 #include "glibc/process.h"
 #include "os/os.h"

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "agentctl/sampler-memory.h"
+#include "agentdata/sampler-memory.h"
 #include "base/err.h"
 #include "ui/ui.h"
 #include "wire/totals.h"

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agentctl/sites.h"
+#include "agentdata/collect.h"
+#include "agentdata/sites.h"
 #include "base/cleanup.h"
-#include "capture/collect.h"
 #include "os/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -15,8 +15,8 @@
 #include "agent/note/sites.c"
 #include "capture/top.c"
 
-#include "agentctl/sites.h"
-#include "capture/collect.h"
+#include "agentdata/collect.h"
+#include "agentdata/sites.h"
 #include "os/os.h"
 #include "os/target.h"
 #include "profile/write-heap.h"

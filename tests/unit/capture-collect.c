@@ -14,8 +14,8 @@
 
 #include "agent/note/sites.c"
 
-#include "agentctl/sites.h"
-#include "capture/collect.h"
+#include "agentdata/collect.h"
+#include "agentdata/sites.h"
 #include "capture/stack.h"
 #include "seeds.h"
 

@@ -26,8 +26,8 @@ main(void)
 		dup2(from[1], 1);
 		close(to[1]);
 		/* The same program once more, so that nothing but its memory differs. */
-		execl("/bin/sh", "sh", "-c",
-			"echo ready; read x; exec sh -c 'echo again; read x'", (char *)NULL);
+		execl("/bin/sh", "sh", "-c", "echo ready; read x; exec sh -c 'echo again; read x'",
+			(char *)NULL);
 		_exit(1);
 	}
 	ok(read(from[0], line, 6) == 6 && target_open(&t, child, &e) == 0, "a program runs %s",

@@ -2,10 +2,10 @@
  * live-names: the names of frames of a running process, for one profile of it after another: a
  * frame is looked up once, and the files with the names stay open.
  */
-#ifndef MEMDIAG_CAPTURE_LIVE_NAMES_H
-#define MEMDIAG_CAPTURE_LIVE_NAMES_H
+#ifndef MEMDIAG_AGENTDATA_LIVE_NAMES_H
+#define MEMDIAG_AGENTDATA_LIVE_NAMES_H
 
-#include "capture/live-files.h"
+#include "agentdata/live-files.h"
 #include "glibc/process.h"
 #include "profile/profile.h"
 #include "profile/symbols.h"

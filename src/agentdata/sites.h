@@ -3,8 +3,8 @@
  * be read from the file that both sides have mapped, even after the process has ended, or from the
  * process.
  */
-#ifndef MEMDIAG_AGENTCTL_SITES_H
-#define MEMDIAG_AGENTCTL_SITES_H
+#ifndef MEMDIAG_AGENTDATA_SITES_H
+#define MEMDIAG_AGENTDATA_SITES_H
 
 #include "base/err.h"
 #include "base/raddr.h"
@@ -35,8 +35,6 @@ int sites_read_part(struct sites_copy *c, int fd, uint64_t offset, struct err *e
 int sites_read_target(struct sites_copy *c, const struct target *t, raddr at, struct err *e);
 /* Read the sites of the process P; ERR_UNSUPPORTED if nothing was sampled there. */
 int sites_read_process(struct sites_copy *c, const struct process *p, struct err *e);
-/* Count in T, which C was read from, one more file as written. */
-int sites_count_dump(const struct sites_copy *c, const struct target *t, struct err *e);
 void sites_release(struct sites_copy *c);
 #define auto_sites __attribute__((cleanup(sites_release)))
 

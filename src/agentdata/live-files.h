@@ -2,8 +2,8 @@
  * live-files: the files with the names of a running process's code, as the process sees them:
  * deleted, in another mount namespace, or the kernel's own.
  */
-#ifndef MEMDIAG_CAPTURE_LIVE_FILES_H
-#define MEMDIAG_CAPTURE_LIVE_FILES_H
+#ifndef MEMDIAG_AGENTDATA_LIVE_FILES_H
+#define MEMDIAG_AGENTDATA_LIVE_FILES_H
 
 #include "glibc/process.h"
 #include "profile/profile.h"

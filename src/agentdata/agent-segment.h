@@ -2,8 +2,8 @@
  * agent-segment: the agent inside a process: whether it is loaded, where its variables are, and a
  * copy of the segment with its counters.
  */
-#ifndef MEMDIAG_AGENTCTL_AGENT_SEGMENT_H
-#define MEMDIAG_AGENTCTL_AGENT_SEGMENT_H
+#ifndef MEMDIAG_AGENTDATA_AGENT_SEGMENT_H
+#define MEMDIAG_AGENTDATA_AGENT_SEGMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

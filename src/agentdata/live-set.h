@@ -1,8 +1,8 @@
 /* live-set: the individual blocks that a record or a profile of a process has as live. */
-#ifndef MEMDIAG_AGENTCTL_LIVE_SET_H
-#define MEMDIAG_AGENTCTL_LIVE_SET_H
+#ifndef MEMDIAG_AGENTDATA_LIVE_SET_H
+#define MEMDIAG_AGENTDATA_LIVE_SET_H
 
-#include "agentctl/agent-segment.h"
+#include "agentdata/agent-segment.h"
 #include "base/err.h"
 #include "base/raddr.h"
 

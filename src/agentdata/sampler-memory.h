@@ -1,8 +1,8 @@
 /* sampler-memory: the memory that the sampler takes in a process. */
-#ifndef MEMDIAG_AGENTCTL_SAMPLER_MEMORY_H
-#define MEMDIAG_AGENTCTL_SAMPLER_MEMORY_H
+#ifndef MEMDIAG_AGENTDATA_SAMPLER_MEMORY_H
+#define MEMDIAG_AGENTDATA_SAMPLER_MEMORY_H
 
-#include "agentctl/agent-segment.h"
+#include "agentdata/agent-segment.h"
 #include "base/err.h"
 #include "wire/memory.h"
 

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "agentctl/agent-segment.h"
+#include "agentdata/agent-segment.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* collect: the sites of a sampler as a profile, of which reports and files are made. */
-#ifndef MEMDIAG_CAPTURE_COLLECT_H
-#define MEMDIAG_CAPTURE_COLLECT_H
+#ifndef MEMDIAG_AGENTDATA_COLLECT_H
+#define MEMDIAG_AGENTDATA_COLLECT_H
 
-#include "agentctl/sites.h"
+#include "agentdata/sites.h"
 #include "glibc/process.h"
 #include "profile/profile.h"
 

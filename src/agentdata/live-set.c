@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "agentctl/live-set.h"
+#include "agentdata/live-set.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,15 +1,14 @@
 #include <config.h>
 
-#include "agentctl/sites.h"
+#include "agentdata/sites.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "agentctl/agent-segment.h"
+#include "agentdata/agent-segment.h"
 #include "os/memory.h"
-#include "os/part.h"
 
 /* The source that sites are read from. */
 struct source {
@@ -168,20 +167,6 @@ sites_read_process(struct sites_copy *c, const struct process *p, struct err *e)
 		return sites_read_target(c, t, agent.sites_at, e);
 	err_set_kind(e, ERR_UNSUPPORTED, 0, "%d (%s) has no profile", t->pid, t->comm);
 	return err_hint(e, "'memdiag profile start -p %d' begins one", t->pid);
-}
-
-int
-sites_count_dump(const struct sites_copy *c, const struct target *t, struct err *e)
-{
-	const raddr at = raddr_add(c->at, offsetof(struct wire_sites, nr_dumps));
-	uint32_t nr;
-
-	/* Read the present number: other memdiags may have written files since the copy. */
-	if (os_read(t, at, &nr, sizeof nr, e) < 0)
-		return -1;
-	nr++;
-	return os_part_write(
-		t, &(struct os_part){ "a number of dumps", at, sizeof nr }, at, &nr, sizeof nr, e);
 }
 
 void

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "capture/collect.h"
+#include "agentdata/collect.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "capture/live-names.h"
+#include "agentdata/live-names.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "agentctl/sampler-memory.h"
+#include "agentdata/sampler-memory.h"
 
 #include "glibc/process.h"
 #include "os/memory.h"

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "capture/live-files.h"
+#include "agentdata/live-files.h"
 
 #include <fcntl.h>
 #include <stdio.h>
