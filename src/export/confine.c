@@ -91,6 +91,8 @@ static const int free_calls[] = {
 	SCMP_SYS(faccessat),
 	SCMP_SYS(faccessat2),
 	SCMP_SYS(write),
+	SCMP_SYS(memfd_create),
+	SCMP_SYS(ftruncate),
 	SCMP_SYS(writev),
 	/* processes */
 	SCMP_SYS(process_vm_readv),

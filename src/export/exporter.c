@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agentdata/agent-segment.h"
+#include "agentdata/collect.h"
+#include "agentdata/live-files.h"
+#include "agentdata/sites.h"
 #include "base/cleanup.h"
 #include "export/memory-map.h"
 #include "export/metrics.h"
@@ -162,38 +166,68 @@ answer_discovery(struct exporter *x, const struct export_request *q, struct expo
 
 /* ---- profiles ---- */
 
-/* Add the resident memory of P to *ALL, or set that if it is NULL. */
+/* Make a profile of P, which was read; *RET stays NULL if it has none.  0, or -1 with E. */
+typedef int make_profile_fn(struct profile **ret, struct export_process *p, struct err *e);
+
 static int
-add_memory_map(struct profile **all, struct export_process *p, struct err *e)
+make_memory_map(struct profile **ret, struct export_process *p, struct err *e)
+{
+	return memory_map_make(ret, &p->space, &p->target, e);
+}
+
+/* The blocks in use that a running profile of P has, with the names of functions. */
+static int
+make_heap_profile(struct profile **ret, struct export_process *p, struct err *e)
+{
+	const struct symbols_options options = { .without_lines = true };
+	const struct process *process = p->space.process;
+	auto_agent_segment struct agent_segment agent = { 0 };
+	auto_sites struct sites_copy sites = { 0 };
+
+	if (agent_segment_read(&agent, process, e) < 0)
+		return -1;
+	if (!agent.segment || agent.is_parents || !agent.segment->noting)
+		return 0;
+	if (sites_read_process(&sites, process, e) < 0 ||
+		profile_collect(ret, &sites, process, e) < 0)
+		return -1;
+	return live_files_name(*ret, process, &options, e);
+}
+
+/* Add the profile that MAKE makes of P to *ALL, or set that if it is NULL. */
+static int
+add_profile(struct profile **all, struct export_process *p, make_profile_fn *make, struct err *e)
 {
 	auto_profile struct profile *one = NULL;
 
-	if (export_process_read(p, e) < 0)
+	if (export_process_read(p, e) < 0 || make(&one, p, e) < 0)
 		return e->kind == ERR_GONE ? 0 : -1;
-	if (memory_map_make(&one, &p->space, &p->target, e) < 0)
-		return -1;
-	if (*all)
+	if (one && *all)
 		return profile_append(*all, one, e);
-	*all = take_ptr(&one);
+	if (one)
+		*all = take_ptr(&one);
 	return 0;
 }
 
-/* Make the profile of the processes of GROUP; *RET is NULL if there are none. */
+/* Make the profile of the processes of GROUP; *RET is NULL if none of them has one. */
 static int
-group_memory_map(struct profile **ret, const struct exporter *x, const char *group, struct err *e)
+group_profile(struct profile **ret, const struct exporter *x, const char *group,
+	make_profile_fn *make, struct err *e)
 {
 	*ret = NULL;
 	for (size_t i = 0; i < x->scan.processes.nr; i++) {
 		struct export_process *p = x->scan.processes.v[i];
 
-		if (p->is_read && strcmp(p->group, group) == 0 && add_memory_map(ret, p, e) < 0)
+		if (p->is_read && strcmp(p->group, group) == 0 && add_profile(ret, p, make, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
+/* Answer with the profile that MAKE makes; MISSING explains why there is none. */
 static void
-answer_memory_map(struct exporter *x, const struct export_request *q, struct export_answer *a)
+answer_profile(struct exporter *x, const struct export_request *q, struct export_answer *a,
+	make_profile_fn *make, const char *missing)
 {
 	auto_profile struct profile *p = NULL;
 	struct err e = { .msg = "no memory" };
@@ -204,9 +238,9 @@ answer_memory_map(struct exporter *x, const struct export_request *q, struct exp
 		answer_text(a, 400, "which group? ask for ?group=NAME; /sd has the names");
 		return;
 	}
-	failed = group_memory_map(&p, x, q->group, &e);
+	failed = group_profile(&p, x, q->group, make, &e);
 	if (!failed && !p) {
-		answer_text(a, 404, "no process of this group was read; /sd has the names");
+		answer_text(a, 404, missing);
 		return;
 	}
 	f = failed ? NULL : open_memstream(&a->body.v, &a->body.len);
@@ -218,6 +252,21 @@ answer_memory_map(struct exporter *x, const struct export_request *q, struct exp
 	}
 	a->status = 200;
 	a->type = "application/octet-stream";
+}
+
+static void
+answer_memory_map(struct exporter *x, const struct export_request *q, struct export_answer *a)
+{
+	answer_profile(
+		x, q, a, make_memory_map, "no process of this group was read; /sd has the names");
+}
+
+static void
+answer_heap(struct exporter *x, const struct export_request *q, struct export_answer *a)
+{
+	answer_profile(x, q, a, make_heap_profile,
+		"no process of this group has a running profile. To start one: memdiag profile "
+		"start --pid PID");
 }
 
 /* ---- paths ---- */
@@ -233,6 +282,7 @@ write_landing(struct exporter *x, const struct export_request *q, FILE *f)
 	      "form of Prometheus's HTTP service discovery</li>"
 	      "<li>/debug/pprof/memory_map?group=NAME: resident memory of a group, for go tool "
 	      "pprof</li>"
+	      "<li>/debug/pprof/heap?group=NAME: what the running profiles of a group have</li>"
 	      "<li><a href=\"/-/healthy\">/-/healthy</a></li>"
 	      "</ul></body></html>\n",
 		f);
@@ -260,6 +310,7 @@ static const struct export_path {
 	{ "/-/healthy", false, answer_health },
 	{ "/metrics", true, answer_metrics },
 	{ "/sd", true, answer_discovery },
+	{ "/debug/pprof/heap", true, answer_heap },
 	{ "/debug/pprof/memory_map", true, answer_memory_map },
 };
 

@@ -72,6 +72,7 @@ start_command sh -c "echo ready; read -r line; exec '$dir/export-a' 1"
 check 'a process that is no match' [ "$(metric memdiag_processes 'group="export-a"')" = 2 ]
 ask exec >/dev/null
 wait_for "$tracee_pid" "$dir/$tracee_pid.out" '^ready'
+third=$tracee_pid
 check 'is one when it has executed another program' eventually \
 	sh -c "$client get $address /metrics 2>/dev/null | grep -q -F 'memdiag_processes{group=\"export-a\"} 3'"
 check 'with its bytes' $client adds-up "$address" export-a "$first" "$second" "$tracee_pid"
@@ -110,6 +111,18 @@ if command -v go >/dev/null; then
 		'http://$address/debug/pprof/memory_map?group=export-a' >'$dir/out' 2>'$dir/err' && grep -q 'glibc heap' '$dir/out'"
 else
 	skip 'go tool pprof opens it' 'go is not installed'
+fi
+if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
+	check 'no profile is running' sh -c "! $client get $address '/debug/pprof/heap?group=export-a' >'$dir/out' 2>'$dir/head' &&
+		grep -q ' 404 ' '$dir/head' && grep -q 'memdiag profile start' '$dir/out'"
+	start_command "$dir/export-b" 2
+	check 'a profile is started' memdiag profile start --pid "$tracee_pid" -c 4K --timeout=300s
+	check 'and seen' eventually sh -c "$client get $address '/debug/pprof/heap?group=export-b' >'$dir/heap.pb.gz' 2>'$dir/head' &&
+		'$MEMDIAG' report '$dir/heap.pb.gz' >'$dir/out' && grep -q 'churn' '$dir/out'"
+	check 'a profile is stopped' memdiag profile stop --pid "$tracee_pid" --timeout=300s -o "$dir/b"
+	check 'and gone' sh -c "! $client get $address '/debug/pprof/heap?group=export-b' >'$dir/out' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"
+	check 'the process lives on' end_tracee
+	tracee_pid=$third
 fi
 check 'a group that is not there' sh -c "! $client get $address '/debug/pprof/memory_map?group=x' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"
 check 'no group' sh -c "! $client get $address /debug/pprof/memory_map 2>'$dir/head' && grep -q ' 400 ' '$dir/head'"

@@ -38,7 +38,7 @@ end_server()
 # push WORDS...: begin to push the tracee's profile, in the background, until it is asked to end.
 push()
 {
-	env --default-signal "$MEMDIAG" profile --pid "$tracee_pid" --rate 1 --push "$url" --push-every 100ms --wait=300s \
+	env --default-signal "$MEMDIAG" profile --pid "$tracee_pid" --rate 1 --push "$url" --push-every "${every:-100ms}" --wait=300s \
 		--timeout=600s --json "$@" >"$dir/out" 2>"$dir/err" &
 	memdiag_pid=$!
 	started="$started $memdiag_pid"
@@ -138,7 +138,7 @@ end_server
 # recovers WORDS ANSWER...: whether all is received after these answers, and memdiag has said WORDS.
 recovers()
 {
-	local words="$1"
+	local words="$1" every=1s # the queue holds what is pushed while memdiag waits
 	shift
 	serve "$@" || return
 	push -o "$dir/p"
