@@ -60,9 +60,14 @@ else
 fi
 
 unit=$top_srcdir/packaging/systemd/memdiag-export.service
-if command -v systemd-analyze >/dev/null && systemd-analyze security --help 2>/dev/null | grep -q -e --offline; then
-	check 'the exposure of the service is at most 2.0 of 10' systemd-analyze security --offline=true --threshold=20 "$unit"
+# It writes to /run, which must stay as it is.
+in_own_run()
+{
+	unshare -m sh -c 'mount -t tmpfs none /run && exec "$@"' sh "$@"
+}
+if [ "$(id -u)" -eq 0 ] && in_own_run systemd-analyze security --help 2>/dev/null | grep -q -e --offline; then
+	check 'the exposure of the service is at most 2.0 of 10' in_own_run systemd-analyze security --offline=true --threshold=20 "$unit"
 else
-	skip 'the exposure of the service is at most 2.0 of 10' 'systemd-analyze is not installed, or is older than 250'
+	skip 'the exposure of the service is at most 2.0 of 10' 'it takes root, and systemd-analyze 250'
 fi
 finish
