@@ -9,8 +9,8 @@
 #include "os/installed.h"
 
 /*
- * Another program serves: it has no function that stops a process, writes to it or signals it, and
- * its libraries do not make other commands start later.
+ * A separate program serves requests: it is linked without the files of os/ that trace a process or
+ * write to it, and the other commands do not load its libraries.
  */
 static int
 cmd_export_run(int argc, char **argv, struct err *e)

@@ -4,7 +4,7 @@
 
 #include "ui/options.h"
 
-/* Without --match: processes that are worth a look, as many as one table shows. */
+/* Without --match, only large processes. */
 #define DEFAULT_MATCH "min-rss=256M"
 
 static void
@@ -57,12 +57,12 @@ static const struct ui_option export_option_rows[] = {
 		UI_STRING, .set = add_match },
 	{ "name", 0, "TEMPLATE", 3,
 		"the group of a process: text with {comm}, {exe}, {unit}, {cgroup}, {container} or "
-		"{pod} ({unit}, and {comm} where there is none)",
+		"{pod} ({unit}, or {comm} if it is not in a unit)",
 		UI_STRING, AT(template), .set = check_template },
 	{ "max-processes", 0, "N", 3, "of more processes, export the largest (500)", UI_NUMBER,
 		AT(max_processes), .least = 1, .preset = 500, .beyond = "is too few" },
 	{ "max-groups", 0, "N", 3,
-		"names of groups in all; processes of further ones are 'other groups' (200)",
+		"limit of group names; processes of further groups are in 'other groups' (200)",
 		UI_NUMBER, AT(max_groups), .least = 1, .preset = 200, .beyond = "is too few" },
 	{ 0 },
 };

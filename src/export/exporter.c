@@ -86,24 +86,29 @@ answer_text(struct export_answer *a, unsigned int status, const char *text)
 	a->type = text_plain;
 }
 
-/* Set the body to what WRITE writes. */
-static void
-answer_written(struct export_answer *a, const char *type, struct exporter *x,
-	const struct export_request *q,
-	void (*write)(struct exporter *x, const struct export_request *q, FILE *f))
+/* Return a stream for the body; NULL: no memory, which is the answer then. */
+static FILE *
+begin_body(struct export_answer *a)
 {
 	FILE *f = open_memstream(&a->body.v, &a->body.len);
-	bool failed;
 
-	if (!f) {
+	if (!f)
 		answer_text(a, 503, "no memory");
-		return;
-	}
-	write(x, q, f);
-	failed = ferror(f);
-	if (fclose(f) || failed) {
+	return f;
+}
+
+/*
+ * Close the stream F of the body, which is of TYPE; if E is set, the answer is its message instead.
+ */
+static void
+end_body(struct export_answer *a, FILE *f, const char *type, const struct err *e)
+{
+	bool failed = ferror(f);
+
+	failed |= fclose(f) != 0;
+	if (failed || e->kind) {
 		text_release(&a->body);
-		answer_text(a, 503, "no memory");
+		answer_text(a, 503, e->kind ? e->msg : "no memory");
 		return;
 	}
 	a->status = 200;
@@ -111,16 +116,16 @@ answer_written(struct export_answer *a, const char *type, struct exporter *x,
 }
 
 static void
-write_body_of_metrics(struct exporter *x, const struct export_request *q, FILE *f)
-{
-	write_metrics(x, f, export_metrics_choose(q->accept));
-}
-
-static void
 answer_metrics(struct exporter *x, const struct export_request *q, struct export_answer *a)
 {
-	answer_written(a, export_metrics_type(export_metrics_choose(q->accept)), x, q,
-		write_body_of_metrics);
+	const enum export_format format = export_metrics_choose(q->accept);
+	const struct err none = { 0 };
+	FILE *f = begin_body(a);
+
+	if (!f)
+		return;
+	write_metrics(x, f, format);
+	end_body(a, f, export_metrics_type(format), &none);
 }
 
 /* ---- service discovery ---- */
@@ -224,34 +229,26 @@ group_profile(struct profile **ret, const struct exporter *x, const char *group,
 	return 0;
 }
 
-/* Answer with the profile that MAKE makes; MISSING explains why there is none. */
+/* Answer with the profile that MAKE makes, or with MISSING if it makes none. */
 static void
 answer_profile(struct exporter *x, const struct export_request *q, struct export_answer *a,
 	make_profile_fn *make, const char *missing)
 {
 	auto_profile struct profile *p = NULL;
-	struct err e = { .msg = "no memory" };
+	struct err e = { 0 };
 	FILE *f;
-	int failed;
 
-	if (!q->group) {
+	if (!q->group)
 		answer_text(a, 400, "which group? ask for ?group=NAME; /sd has the names");
-		return;
-	}
-	failed = group_profile(&p, x, q->group, make, &e);
-	if (!failed && !p) {
-		answer_text(a, 404, missing);
-		return;
-	}
-	f = failed ? NULL : open_memstream(&a->body.v, &a->body.len);
-	failed = !f || pprof_write(p, f, &e) < 0;
-	if ((f && fclose(f)) || failed) {
-		text_release(&a->body);
+	else if (group_profile(&p, x, q->group, make, &e) < 0)
 		answer_text(a, 503, e.msg);
-		return;
+	else if (!p)
+		answer_text(a, 404, missing);
+	else if ((f = begin_body(a))) {
+		e = (struct err){ 0 }; /* of a process that has ended */
+		pprof_write(p, f, &e);
+		end_body(a, f, "application/octet-stream", &e);
 	}
-	a->status = 200;
-	a->type = "application/octet-stream";
 }
 
 static void
@@ -272,26 +269,23 @@ answer_heap(struct exporter *x, const struct export_request *q, struct export_an
 /* ---- paths ---- */
 
 static void
-write_landing(struct exporter *x, const struct export_request *q, FILE *f)
-{
-	(void)x, (void)q;
-	fputs("<!DOCTYPE html><html lang=\"en\"><head><title>memdiag export</title></head><body>"
-	      "<h1>memdiag " PACKAGE_VERSION "</h1><ul>"
-	      "<li><a href=\"/metrics\">/metrics</a>: for Prometheus</li>"
-	      "<li><a href=\"/sd\">/sd</a>: the groups as targets of profiles, in the "
-	      "form of Prometheus's HTTP service discovery</li>"
-	      "<li>/debug/pprof/memory_map?group=NAME: resident memory of a group, for go tool "
-	      "pprof</li>"
-	      "<li>/debug/pprof/heap?group=NAME: what the running profiles of a group have</li>"
-	      "<li><a href=\"/-/healthy\">/-/healthy</a></li>"
-	      "</ul></body></html>\n",
-		f);
-}
-
-static void
 answer_landing(struct exporter *x, const struct export_request *q, struct export_answer *a)
 {
-	answer_written(a, "text/html; charset=utf-8", x, q, write_landing);
+	static const char page[] =
+		"<!DOCTYPE html><html lang=\"en\"><head><title>memdiag export</title></head><body>"
+		"<h1>memdiag " PACKAGE_VERSION "</h1><ul>"
+		"<li><a href=\"/metrics\">/metrics</a>: for Prometheus</li>"
+		"<li><a href=\"/sd\">/sd</a>: the groups as targets of profiles, in the "
+		"form of Prometheus's HTTP service discovery</li>"
+		"<li>/debug/pprof/memory_map?group=NAME: resident memory of a group, for go tool "
+		"pprof</li>"
+		"<li>/debug/pprof/heap?group=NAME: what the running profiles of a group have</li>"
+		"<li><a href=\"/-/healthy\">/-/healthy</a></li>"
+		"</ul></body></html>";
+
+	(void)x, (void)q;
+	answer_text(a, 200, page);
+	a->type = "text/html; charset=utf-8";
 }
 
 static void

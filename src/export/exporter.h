@@ -38,9 +38,9 @@ struct export_answer {
 
 /*
  * Answer Q.  Processes are read again for it, unless they were read a short time ago: after an
- * update the next one waits four times as long as it took, so that a client cannot take more than a
- * fifth of a processor.  RET is the caller's to release; its status is 503 if memory runs out, and
- * then it may have no body.
+ * update the next one waits four times as long as it took, so that updates take at most a fifth of
+ * a processor.  Profiles are made each time.  RET is the caller's to release; its status is 503 if
+ * memory runs out, and then it may have no body.
  */
 void exporter_answer(struct exporter *x, const struct export_request *q, struct export_answer *ret);
 void export_answer_release(struct export_answer *a);

@@ -1,5 +1,5 @@
 /*
- * facts: what a process is known by: its name, its program, and what its cgroup says of it.
+ * facts: the name, the program and the cgroup of a process.
  */
 #ifndef MEMDIAG_EXPORT_FACTS_H
 #define MEMDIAG_EXPORT_FACTS_H

@@ -36,7 +36,7 @@ admit(struct export_names *names, const char *name)
 	return true;
 }
 
-/* Return the group called NAME, which is new if there is none, or NULL: no memory. */
+/* Return the group called NAME; a missing one is added.  NULL: no memory. */
 static struct export_group *
 find_or_add(struct export_groups *groups, const char *name)
 {

@@ -12,7 +12,7 @@
 #include "export/match.h"
 #include "export/scan.h"
 
-/* The group of processes for whose group there is no name left. */
+/* The group of processes whose own group is beyond the limit of names. */
 #define EXPORT_REST "other groups"
 
 struct export_group {

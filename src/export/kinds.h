@@ -1,6 +1,5 @@
 /*
- * kinds: the parts of resident memory that are exported; of each process every page is in one of
- * them.
+ * kinds: the kinds of memory that are exported: each resident page of a process is in exactly one.
  */
 #ifndef MEMDIAG_EXPORT_KINDS_H
 #define MEMDIAG_EXPORT_KINDS_H

@@ -43,15 +43,6 @@ fact_of(const struct export_facts *f, enum export_word w)
 	return facts[w] ? facts[w] : "";
 }
 
-/* Return the part of PATH after its last slash. */
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* ---- conditions ---- */
 
 static void
@@ -121,7 +112,7 @@ is_match(const struct export_match *m, const struct export_facts *f)
 		const char *pattern = m->pattern[w], *fact = fact_of(f, w);
 
 		if (pattern && fnmatch(pattern, fact, 0) != 0 &&
-			(w != EXPORT_EXE || fnmatch(pattern, base_name(fact), 0) != 0))
+			(w != EXPORT_EXE || fnmatch(pattern, basename(fact), 0) != 0))
 			return false;
 	}
 	return true;
@@ -198,7 +189,7 @@ export_name(const char *template, const struct export_facts *f, char buf[static 
 		const char *fact = w < NR_EXPORT_WORDS ? fact_of(f, w) : "";
 
 		if (w == EXPORT_EXE)
-			fact = base_name(fact);
+			fact = basename(fact);
 		if (w < NR_EXPORT_WORDS && !*fact)
 			fact = f->comm;
 		name_append(raw, text, n);

@@ -32,7 +32,7 @@ int push_begin(struct push **ret, struct push_series *series, const char *header
 void push_add(struct push *push, struct profile *p, uint64_t until_ns);
 /*
  * Copy the next message for the user to BUF, without a newline.  A failure that repeats has one
- * message.  Returns false if there is none.
+ * message.  Returns false without one.
  */
 bool push_message(struct push *push, char *buf, size_t size);
 /* Nothing will be added.  push_is_done() is true when nothing is left to be sent. */

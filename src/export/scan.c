@@ -3,13 +3,11 @@
 #include "export/scan.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "maps/space.h"
 #include "os/cgroup.h"
 #include "os/memory.h"
@@ -104,7 +102,6 @@ count_error(struct export_scan *s, const struct err *e)
 	else if (e->code == ENOMEM || e->code == EMFILE || e->code == ENFILE)
 		reason = EXPORT_ERROR_RESOURCES;
 	s->nr_errors[reason]++;
-	text_printable(e->msg, s->last_error, sizeof s->last_error);
 }
 
 /* Read the facts of P again. */

@@ -56,7 +56,6 @@ struct export_scan {
 	} processes;
 	size_t nr_left_out;		      /* wanted, but there were more than max_processes */
 	uint64_t nr_errors[NR_EXPORT_ERRORS]; /* since the beginning */
-	char last_error[512];		      /* printable; "" if there was none */
 	uint64_t nr_updates;
 };
 

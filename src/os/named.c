@@ -7,12 +7,11 @@
 #include "base/cleanup.h"
 #include "os/children.h"
 #include "os/os.h"
+#include "os/pids.h"
 #include "os/proc.h"
 #include "os/status.h"
 #include "os/target.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,6 +26,7 @@
 #define COMM_LENGTH 15
 
 struct named_found {
+	const char *name; /* which is looked for */
 	struct os_named *v;
 	size_t nr, room;
 };
@@ -101,10 +101,14 @@ command_line(const struct target *t, char *buf, size_t size)
 			buf[i] = ' ';
 }
 
-/* Add process PID if it is called NAME; ignore it if it ends meanwhile.  -1: no memory. */
+/*
+ * Add process PID to the struct named_found ARG if it has the name; ignore it if it ends meanwhile.
+ * 1: no memory.
+ */
 static int
-add_if_called(struct named_found *found, pid_t pid, const char *name)
+add_if_called(pid_t pid, void *arg)
 {
+	struct named_found *found = arg;
 	const uint64_t now = os_boot_ticks(), hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	auto_target struct target t = TARGET_NONE;
 	struct os_status status;
@@ -112,12 +116,12 @@ add_if_called(struct named_found *found, pid_t pid, const char *name)
 	struct err e;
 
 	/* Zombies and kernel threads cannot be opened. */
-	if (pid == getpid() || target_open(&t, pid, &e) < 0 || !is_called(&t, name) ||
+	if (pid == getpid() || target_open(&t, pid, &e) < 0 || !is_called(&t, found->name) ||
 		os_status(&t, 0, &status, &e) < 0)
 		return 0;
 	n = array_add(found);
 	if (!n)
-		return -1;
+		return 1;
 	n->pid = pid;
 	n->age_s = now > t.start_ticks ? (now - t.start_ticks) / hz : 0;
 	n->rss_bytes = status.vm_rss_bytes;
@@ -136,20 +140,14 @@ named_compare_pids(const void *a, const void *b)
 int
 os_processes_named(const char *name, struct os_named **ret, size_t *ret_nr, struct err *e)
 {
-	struct named_found found = { 0 };
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	int failed = 0;
+	struct named_found found = { .name = name };
+	const int status = os_each_pid(add_if_called, &found, e);
 
-	if (!proc)
-		return err_set(e, errno, "cannot list /proc");
-	while (!failed && (entry = readdir(proc)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			failed = add_if_called(&found, (pid_t)atoi(entry->d_name), name);
-	closedir(proc);
-	if (failed) {
+	if (status) {
 		free(found.v);
-		return err_set(e, ENOMEM, "cannot list the processes called '%s'", name);
+		return status < 0
+			? -1
+			: err_set(e, ENOMEM, "cannot list the processes called '%s'", name);
 	}
 	if (found.nr)
 		qsort(found.v, found.nr, sizeof *found.v, named_compare_pids);

@@ -2,6 +2,9 @@
 
 #include "os/pids.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -68,4 +71,20 @@ os_last_pid(void)
 		return -1;
 	last = strrchr(text.v, ' ');
 	return last ? to_pid(last + 1) : -1;
+}
+
+int
+os_each_pid(int (*fn)(pid_t pid, void *arg), void *arg, struct err *e)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int status = 0;
+
+	if (!proc)
+		return err_set(e, errno, "cannot list /proc");
+	while (!status && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			status = fn((pid_t)atoi(entry->d_name), arg);
+	closedir(proc);
+	return status;
 }

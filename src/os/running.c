@@ -4,10 +4,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "os/pids.h"
 #include "os/status-priv.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -29,16 +28,16 @@ struct running_found {
 	size_t nr, room;
 };
 
-/* Read the stat file of process NAME of the directory PROC; false if it has ended. */
+/* Read the stat file of process PID; false if it has ended. */
 static bool
-read_stat(int proc, const char *name, char buf[STAT_BYTES])
+read_stat(pid_t pid, char buf[STAT_BYTES])
 {
 	auto_fd int fd = -1;
-	char path[64];
+	char path[32];
 	ssize_t n;
 
-	snprintf(path, sizeof path, "%.32s/stat", name);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, buf, STAT_BYTES - 1);
 	if (n <= 0)
 		return false;
@@ -65,7 +64,6 @@ parse_running(struct os_running *r, const char *stat)
 		n = sizeof r->comm - 1;
 	memcpy(r->comm, open + 1, n);
 	r->comm[n] = '\0';
-	r->pid = (pid_t)atoi(stat);
 	r->start_ticks = field[STAT_START];
 	r->rss_bytes = field[STAT_RSS] * (uint64_t)page_bytes;
 	return true;
@@ -79,19 +77,19 @@ compare_running(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Add the process with the directory NAME of PROC.  0, or -1: no memory. */
+/* Add process PID to the struct running_found ARG if it has memory.  1: no memory for that. */
 static int
-add_running(struct running_found *found, int proc, const char *name)
+add_running(pid_t pid, void *arg)
 {
-	struct os_running one = { 0 }, *r;
+	struct running_found *found = arg;
+	struct os_running one = { .pid = pid }, *r;
 	char stat[STAT_BYTES];
 
-	if (!isdigit((unsigned char)name[0]) || !read_stat(proc, name, stat) ||
-		!parse_running(&one, stat) || one.pid == getpid())
+	if (pid == getpid() || !read_stat(pid, stat) || !parse_running(&one, stat))
 		return 0;
 	r = array_add(found);
 	if (!r)
-		return -1;
+		return 1;
 	*r = one;
 	return 0;
 }
@@ -100,18 +98,11 @@ int
 os_list_running(struct os_running **ret, size_t *ret_nr, struct err *e)
 {
 	struct running_found found = { 0 };
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	int failed = 0;
+	const int status = os_each_pid(add_running, &found, e);
 
-	if (!proc)
-		return err_set(e, errno, "cannot list /proc");
-	while (!failed && (entry = readdir(proc)))
-		failed = add_running(&found, dirfd(proc), entry->d_name);
-	closedir(proc);
-	if (failed) {
+	if (status) {
 		free(found.v);
-		return err_set(e, ENOMEM, "cannot list the processes");
+		return status < 0 ? -1 : err_set(e, ENOMEM, "cannot list the processes");
 	}
 	if (found.nr)
 		qsort(found.v, found.nr, sizeof *found.v, compare_running);

@@ -101,14 +101,6 @@ redact_word(const struct redact_options *o, const char *word, const char *name,
 
 /* ---- objects ---- */
 
-static const char *
-redact_base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* True if the object BASE is one of the comma-separated names in LIST. */
 static bool
 redact_is_listed(const char *list, const char *base)
@@ -138,7 +130,7 @@ object_word(const char *path)
 static char *
 redact_object(const struct redactor *r, const char *path, bool is_kept)
 {
-	const char *base = redact_base_name(path);
+	const char *base = basename(path);
 	auto_free char *dir = strndup(path, (size_t)(base - path));
 	char in[REDACT_WORD_BYTES + 2] = "/", name[REDACT_WORD_BYTES];
 	char *ret;
@@ -169,7 +161,7 @@ redact_mappings(struct redactor *r, struct err *e)
 		auto_free char *path = NULL;
 		char id[REDACT_WORD_BYTES] = "";
 
-		r->is_kept[i] = redact_is_listed(r->o->keep, redact_base_name(m->path));
+		r->is_kept[i] = redact_is_listed(r->o->keep, basename(m->path));
 		path = *m->path ? redact_object(r, m->path, r->is_kept[i]) : strdup("");
 		if (!path)
 			return err_set(e, ENOMEM, "cannot redact the profile");
@@ -243,7 +235,7 @@ static int
 keep_line(struct redactor *r, uint32_t frame, const struct profile_line *l, struct err *e)
 {
 	const struct profile_function *f = &r->from->functions.v[l->function];
-	const char *base = redact_base_name(f->file);
+	const char *base = basename(f->file);
 	auto_free char *dir = strndup(f->file, (size_t)(base - f->file));
 	auto_free char *file = NULL;
 	char name[REDACT_WORD_BYTES];

@@ -52,7 +52,7 @@ check_number(const struct ui_options *ui, enum metric m, uint64_t number, char *
 	return buf;
 }
 
-/* Return the first condition of Q with metric M; NULL if there is none. */
+/* Return the first condition of Q with metric M, or NULL. */
 static const struct condition *
 check_first(const struct check_question *q, enum metric m)
 {

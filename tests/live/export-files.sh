@@ -19,13 +19,13 @@ check 'the metrics have names' test -s "$dir/exported"
 # The names of rules have a colon before them.
 sed 's/group:memdiag_[a-z_]*:[a-z_]*//g' "$rules/memdiag.rules.yml" >"$dir/rules"
 check 'rules use metrics that there are' names_exist "$dir/rules"
-check 'the dashboard does' names_exist "$dashboard"
+check 'the dashboard uses metrics that there are' names_exist "$dashboard"
 check 'the manual has each metric' sh -c "while read -r name; do
 	sed 's/\\\\\\\\//g' '$top_srcdir/doc/man/memdiag-export.1' | grep -q -w \"\$name\" || { echo \"\$name\"; exit 1; }
 	done <'$dir/exported'"
 
 # A classic dashboard: what Grafana needs of each panel.
-check 'the dashboard is one' jq -e '
+check 'the dashboard has what Grafana needs' jq -e '
 	(.uid | type) == "string" and (.title | length) > 0 and (.schemaVersion | type) == "number" and
 	([.templating.list[].name] | index("datasource") and index("group") and index("instance")) and
 	([.panels[].id] | (unique | length) == length) and
@@ -33,18 +33,18 @@ check 'the dashboard is one' jq -e '
 		.gridPos.x >= 0 and .gridPos.x + .gridPos.w <= 24 and .gridPos.h > 0 and (.fieldConfig.defaults.unit | type) == "string" and
 		(.targets | length) > 0 and all(.targets[]; (.expr | length) > 0 and (.refId | length) > 0 and (.legendFormat | length) > 0))' \
 	"$dashboard"
-check 'its panels do not overlap' jq -e '[.panels[].gridPos | . as $p | range(.x; .x + .w) as $x | range($p.y; $p.y + $p.h) as $y | [$x, $y]] |
+check 'panels of the dashboard do not overlap' jq -e '[.panels[].gridPos | . as $p | range(.x; .x + .w) as $x | range($p.y; $p.y + $p.h) as $y | [$x, $y]] |
 	(unique | length) == length' "$dashboard"
 
 if command -v promtool >/dev/null; then
 	check 'promtool finds no fault in the rules' promtool check rules "$rules/memdiag.rules.yml"
-	check 'their tests pass' promtool test rules "$rules/memdiag.test.yml"
+	check 'the tests of the rules pass' promtool test rules "$rules/memdiag.test.yml"
 	{
 		echo 'groups: [{name: g, rules: ['
 		jq -r '.panels[].targets[].expr | gsub("\\$(instance|group)"; ".*") | "{record: a, expr: \(tojson)},"' "$dashboard"
 		echo ']}]'
 	} >"$dir/expressions.yml"
-	check 'nor in the expressions of the dashboard' promtool check rules "$dir/expressions.yml"
+	check 'promtool finds no fault in the expressions of the dashboard' promtool check rules "$dir/expressions.yml"
 else
 	skip 'promtool finds no fault in the rules' 'promtool is not installed'
 fi

@@ -6,7 +6,7 @@
 need python3 prometheus jq curl
 client="python3 $top_srcdir/tests/live/export-client.py"
 
-# free_port: a port that nobody has at the moment.
+# free_port: print a TCP port that is not in use.
 free_port()
 {
 	python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'
@@ -76,12 +76,12 @@ scraped()
 	[ "$(query 'count_over_time(up{job="memdiag"}[10m])' '.value[1]')" -ge "$1" ] 2>/dev/null
 }
 check 'Prometheus scrapes it 100 times' eventually scraped 100
-check 'and each time it answered' [ "$(query 'min_over_time(up{job="memdiag"}[10m])' '.value[1]')" = 1 ]
-check 'the sum over kinds is RSS in the first and the last sample' [ "$(rss "$first" "$second")" = "$want" ]
+check 'each scrape was answered' [ "$(query 'min_over_time(up{job="memdiag"}[10m])' '.value[1]')" = 1 ]
+check 'RSS of the still processes is what it was' [ "$(rss "$first" "$second")" = "$want" ]
 query 'sum without (kind) (memdiag_resident_bytes{group="export-still"})' '.value[1]' >"$dir/last"
-check 'of now' [ "$(cat "$dir/last")" = "$want" ]
+check 'the sum over kinds is RSS in the last sample' [ "$(cat "$dir/last")" = "$want" ]
 for f in min max; do
-	check "and the $f of all samples" [ "$(query \
+	check "the sum over kinds is RSS: $f of all samples" [ "$(query \
 		"${f}_over_time((sum without (kind) (memdiag_resident_bytes{group=\"export-still\"}))[10m:1s])" '.value[1]')" = "$want" ]
 done
 check 'processes came and went meanwhile' sh -c \
@@ -102,8 +102,8 @@ if command -v wrk >/dev/null; then
 	check '1,000 connections of wrk' grep -q 'requests in' "$dir/wrk"
 	after=$(ticks)
 	echo "# $(grep 'requests in' "$dir/wrk"); $((after - before)) ticks of processor time"
-	check 'the exporter goes on' $client get "$address" /-/healthy
-	check 'its memory is bounded' sh -c \
+	check 'the exporter answers after wrk' $client get "$address" /-/healthy
+	check 'the exporter takes at most 64 MiB' sh -c \
 		"[ \$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$exporter/status) -le 65536 ]"
 else
 	skip '1,000 connections of wrk' 'wrk is not installed'
@@ -117,19 +117,19 @@ wait $prometheus
 node_exporter=$(command -v prometheus-node-exporter node_exporter | head -n 1)
 if [ -n "$node_exporter" ]; then
 	mkdir "$dir/textfile"
-	check 'a file for node_exporter' memdiag export --textfile "$dir/textfile/memdiag.prom" --match "exe=$dir/export-*" --name '{comm}'
+	check '--textfile for node_exporter' memdiag export --textfile "$dir/textfile/memdiag.prom" --match "exe=$dir/export-*" --name '{comm}'
 	port=$(free_port)
 	"$node_exporter" --collector.disable-defaults --collector.textfile --collector.textfile.directory="$dir/textfile" \
 		--web.listen-address="127.0.0.1:$port" >"$dir/node.out" 2>&1 &
 	node=$!
 	started="$started $node"
-	check 'is served by it' eventually sh -c \
+	check 'node_exporter serves the file' eventually sh -c \
 		"curl -sS http://127.0.0.1:$port/metrics | grep -q '^memdiag_processes{group=\"export-still\"} 2'"
-	check 'without an error' sh -c "curl -sS http://127.0.0.1:$port/metrics | grep -q '^node_textfile_scrape_error 0'"
+	check 'node_exporter counts no error' sh -c "curl -sS http://127.0.0.1:$port/metrics | grep -q '^node_textfile_scrape_error 0'"
 	kill -TERM $node
 	wait $node
 else
-	skip 'a file for node_exporter' 'node_exporter is not installed'
+	skip '--textfile for node_exporter' 'node_exporter is not installed'
 fi
 
 kill -TERM $exporter

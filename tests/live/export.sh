@@ -46,52 +46,52 @@ start_command "$dir/export-a" 3
 second=$tracee_pid
 
 check 'an exporter starts' serve --match "exe=$dir/export-*" --name '{comm}'
-check 'it has a group for the two processes' [ "$(groups)" = export-a ]
-check 'whose bytes are their RSS' $client adds-up "$address" export-a "$first" "$second"
+check 'two processes of one name are one group' [ "$(groups)" = export-a ]
+check 'the bytes of a group are the RSS of its processes' $client adds-up "$address" export-a "$first" "$second"
 remember "$first"
 for _ in $(each_of 40); do
 	$client adds-up "$address" export-a "$first" "$second" || break
 done >"$dir/said" 2>&1
-check 'each time' [ ! -s "$dir/said" ]
-check 'they have all of their threads' [ "$(metric memdiag_threads 'group="export-a"')" = \
+check 'the bytes of a group are RSS in each of many answers' [ ! -s "$dir/said" ]
+check 'a group has the threads of its processes' [ "$(metric memdiag_threads 'group="export-a"')" = \
 	"$(cat /proc/$first/task/*/stat /proc/$second/task/*/stat | wc -l)" ]
-check 'and both have malloc of glibc' [ "$(metric memdiag_glibc_malloc_processes 'group="export-a"')" = 2 ]
-check 'kinds are the groups of maps' sh -c "
+check 'a group counts the processes with malloc of glibc' [ "$(metric memdiag_glibc_malloc_processes 'group="export-a"')" = 2 ]
+check 'the kind stack is the class of memdiag maps' sh -c "
 	want=\$('$MEMDIAG' maps --json $first | jq '[.data.groups[] | select(.name == \"stack\") | .rss_bytes] | add')
 	want=\$((want + \$('$MEMDIAG' maps --json $second | jq '[.data.groups[] | select(.name == \"stack\") | .rss_bytes] | add')))
 	[ \"\$want\" = \"$(metric memdiag_resident_bytes 'group="export-a",kind="stack"')\" ]"
-check 'a process has not noticed it' unharmed "$first"
+check 'an exported process is unharmed' unharmed "$first"
 
 # ---- processes come, change and go ----
 
 start_command "$dir/export-b" 2
-check 'a new process has a group' [ "$(groups | tr '\n' ' ')" = 'export-a export-b ' ]
-check 'a process that ends' end_tracee
-check 'is gone, with its group' [ "$(groups)" = export-a ]
+check 'a new process adds a group' [ "$(groups | tr '\n' ' ')" = 'export-a export-b ' ]
+check 'the process of a new group ends' end_tracee
+check 'a group without processes is gone' [ "$(groups)" = export-a ]
 start_command sh -c "echo ready; read -r line; exec '$dir/export-a' 1"
-check 'a process that is no match' [ "$(metric memdiag_processes 'group="export-a"')" = 2 ]
+check 'a process that meets no condition is left out' [ "$(metric memdiag_processes 'group="export-a"')" = 2 ]
 ask exec >/dev/null
 wait_for "$tracee_pid" "$dir/$tracee_pid.out" '^ready'
 third=$tracee_pid
-check 'is one when it has executed another program' eventually \
+check 'a process that executed a matching program is exported' eventually \
 	sh -c "$client get $address /metrics 2>/dev/null | grep -q -F 'memdiag_processes{group=\"export-a\"} 3'"
-check 'with its bytes' $client adds-up "$address" export-a "$first" "$second" "$tracee_pid"
-check 'no errors were counted' [ "$(metric memdiag_scrape_errors_total 'reason="other"')" = 0 ]
+check 'the bytes of an executed program are its RSS' $client adds-up "$address" export-a "$first" "$second" "$tracee_pid"
+check 'no error was counted' [ "$(metric memdiag_scrape_errors_total 'reason="other"')" = 0 ]
 
 # ---- what is served ----
 
-check 'the document is of the format' sh -c "$client get $address /metrics 2>'$dir/head' | $client parse"
-check 'with its type' grep -q -i '^content-type: text/plain; version=0.0.4' "$dir/head"
-check 'OpenMetrics, too' sh -c "$client get $address /metrics 'Accept: application/openmetrics-text; version=1.0.0' \
+check 'the metrics are in the format of Prometheus' sh -c "$client get $address /metrics 2>'$dir/head' | $client parse"
+check 'the Content-Type is that of Prometheus' grep -q -i '^content-type: text/plain; version=0.0.4' "$dir/head"
+check 'OpenMetrics ends with # EOF' sh -c "$client get $address /metrics 'Accept: application/openmetrics-text; version=1.0.0' \
 	2>'$dir/head' | tail -n 1 | grep -q -x '# EOF'"
-check 'with its type' grep -q -i '^content-type: application/openmetrics-text; version=1.0.0' "$dir/head"
+check 'the Content-Type is that of OpenMetrics' grep -q -i '^content-type: application/openmetrics-text; version=1.0.0' "$dir/head"
 if command -v promtool >/dev/null; then
 	check 'promtool has nothing to say' sh -c \
 		"$client get $address /metrics 2>/dev/null | promtool check metrics >'$dir/said' 2>&1 && [ ! -s '$dir/said' ]"
 else
 	skip 'promtool has nothing to say' 'promtool is not installed'
 fi
-check 'discovery is JSON with a target for each group' sh -c \
+check '/sd has a target for each group' sh -c \
 	"$client get $address /sd 2>/dev/null | jq -e '[.[].labels.__param_group] == [\"export-a\"]'"
 # profile_is GROUP PID...: whether the profile of the group has the bytes of RSS of the processes.
 profile_is()
@@ -104,106 +104,106 @@ profile_is()
 	[ "$(awk '{ n += $NF } END { print n }' "$dir/folded")" = "$want" ]
 }
 
-check 'a profile of the memory of a group' profile_is export-a "$first" "$second" "$tracee_pid"
-check 'has the heaps of each' grep -q '^\[export-a\];\[glibc heap\];\[main arena\];\[chunks\]' "$dir/folded"
+check 'memory_map has the RSS of a group' profile_is export-a "$first" "$second" "$tracee_pid"
+check 'memory_map has the chunks of the main arena' grep -q '^\[export-a\];\[glibc heap\];\[main arena\];\[chunks\]' "$dir/folded"
 if command -v go >/dev/null; then
-	check 'go tool pprof opens it' sh -c "cd '$dir' && HOME='$dir' go tool pprof -top \
+	check 'go tool pprof opens memory_map' sh -c "cd '$dir' && HOME='$dir' go tool pprof -top \
 		'http://$address/debug/pprof/memory_map?group=export-a' >'$dir/out' 2>'$dir/err' && grep -q 'glibc heap' '$dir/out'"
 else
-	skip 'go tool pprof opens it' 'go is not installed'
+	skip 'go tool pprof opens memory_map' 'go is not installed'
 fi
 if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
-	check 'no profile is running' sh -c "! $client get $address '/debug/pprof/heap?group=export-a' >'$dir/out' 2>'$dir/head' &&
+	check '/debug/pprof/heap without a running profile is 404' sh -c "! $client get $address '/debug/pprof/heap?group=export-a' >'$dir/out' 2>'$dir/head' &&
 		grep -q ' 404 ' '$dir/head' && grep -q 'memdiag profile start' '$dir/out'"
 	start_command "$dir/export-b" 2
-	check 'a profile is started' memdiag profile start --pid "$tracee_pid" -c 4K --timeout=300s
-	check 'and seen' eventually sh -c "$client get $address '/debug/pprof/heap?group=export-b' >'$dir/heap.pb.gz' 2>'$dir/head' &&
+	check 'memdiag profile start' memdiag profile start --pid "$tracee_pid" -c 4K --timeout=300s
+	check '/debug/pprof/heap has a running profile with names' eventually sh -c "$client get $address '/debug/pprof/heap?group=export-b' >'$dir/heap.pb.gz' 2>'$dir/head' &&
 		'$MEMDIAG' report '$dir/heap.pb.gz' >'$dir/out' && grep -q 'churn' '$dir/out'"
-	check 'a profile is stopped' memdiag profile stop --pid "$tracee_pid" --timeout=300s -o "$dir/b"
-	check 'and gone' sh -c "! $client get $address '/debug/pprof/heap?group=export-b' >'$dir/out' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"
-	check 'the process lives on' end_tracee
+	check 'memdiag profile stop' memdiag profile stop --pid "$tracee_pid" --timeout=300s -o "$dir/b"
+	check '/debug/pprof/heap of a stopped profile is 404' sh -c "! $client get $address '/debug/pprof/heap?group=export-b' >'$dir/out' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"
+	check 'a profiled process lives on' end_tracee
 	tracee_pid=$third
 fi
-check 'a group that is not there' sh -c "! $client get $address '/debug/pprof/memory_map?group=x' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"
-check 'no group' sh -c "! $client get $address /debug/pprof/memory_map 2>'$dir/head' && grep -q ' 400 ' '$dir/head'"
-check 'it is healthy' $client get "$address" /-/healthy
-check 'it has a page' $client get "$address" /
+check 'memory_map of an unknown group is 404' sh -c "! $client get $address '/debug/pprof/memory_map?group=x' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"
+check 'memory_map without a group is 400' sh -c "! $client get $address /debug/pprof/memory_map 2>'$dir/head' && grep -q ' 400 ' '$dir/head'"
+check '/-/healthy answers' $client get "$address" /-/healthy
+check '/ answers' $client get "$address" /
 
 # ---- what cannot be ----
 
-check 'requests that are none' $client hostile "$address"
-check '1,000 connections' $client crowd "$address" 1000
-check 'its memory is bounded' sh -c \
+check 'hostile requests get their statuses' $client hostile "$address"
+check '1,000 connections are answered' $client crowd "$address" 1000
+check 'the exporter takes at most 64 MiB' sh -c \
 	"[ \$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$exporter/status) -le 65536 ]"
-check 'it is confined' grep -q '^Seccomp:.*2$' "/proc/$exporter/status"
-check 'it gets no new rights' grep -q '^NoNewPrivs:.*1$' "/proc/$exporter/status"
-check 'it ends when it is told to' ended
+check 'the exporter has a seccomp filter' grep -q '^Seccomp:.*2$' "/proc/$exporter/status"
+check 'the exporter has no_new_privs' grep -q '^NoNewPrivs:.*1$' "/proc/$exporter/status"
+check 'an exporter ends at SIGTERM with status 0' ended
 
-check 'an exporter with little patience' serve --match "exe=$dir/export-*" --request-timeout 200ms
-check 'ends connections that send slowly' $client slow "$address" 100 120
-check 'and serves others' $client get "$address" /-/healthy
-check 'it ends' ended
+check 'an exporter with --request-timeout starts' serve --match "exe=$dir/export-*" --request-timeout 200ms
+check 'connections that send slowly are closed' $client slow "$address" 100 120
+check 'slow connections do not keep others out' $client get "$address" /-/healthy
+check 'an exporter with --request-timeout ends' ended
 
 # ---- names ----
 
 cp "$TRACEES/idle" "$dir/$(printf 'odd "name\\')"
 start_command "$dir/$(printf 'odd "name\\')" 1
-check 'groups by the name of the program' serve --match "exe=$dir/*" --name 'x-{exe}' --max-groups 2
-check 'with characters that have a meaning' sh -c "$client get $address /metrics 2>/dev/null | $client parse"
+check 'an exporter with --name={exe} starts' serve --match "exe=$dir/*" --name 'x-{exe}' --max-groups 2
+check 'names with quotes and backslashes are escaped' sh -c "$client get $address /metrics 2>/dev/null | $client parse"
 cp "$TRACEES/idle" "$dir/export-c"
 start_command "$dir/export-c" 1
-check 'no more than the groups that were allowed' [ "$(groups | sort | tr '\n' ' ')" = \
+check 'names beyond --max-groups are other groups' [ "$(groups | sort | tr '\n' ' ')" = \
 	"other groups x-export-a x-odd \\\"name\\\\ " ]
-check 'it ends' ended
-check 'a limit to processes' serve --match "exe=$dir/*" --name all --max-processes 2
-check 'leaves out the others' [ "$(metric memdiag_processes 'group="all"')" = 2 ]
-check 'and says how many' sh -c "[ $($client get "$address" /metrics 2>/dev/null |
+check 'an exporter with --name={exe} ends' ended
+check 'an exporter with --max-processes starts' serve --match "exe=$dir/*" --name all --max-processes 2
+check '--max-processes leaves out processes' [ "$(metric memdiag_processes 'group="all"')" = 2 ]
+check 'processes that are left out are counted' sh -c "[ $($client get "$address" /metrics 2>/dev/null |
 	sed -n 's/^memdiag_processes_left_out //p') -ge 2 ]"
-check 'it ends' ended
+check 'an exporter with --max-processes ends' ended
 
 # ---- other ways ----
 
-check 'once, on standard output' sh -c "'$MEMDIAG' export --once --match 'exe=$dir/*' | $client parse"
-check 'to a file for node_exporter' memdiag export --textfile "$dir/memdiag.prom" --match "exe=$dir/*"
-check 'which is complete' sh -c "$client parse <'$dir/memdiag.prom'"
-check 'again, over it' memdiag export --textfile "$dir/memdiag.prom" --match "exe=$dir/*"
-check 'with nothing beside it' [ "$(echo "$dir"/*memdiag.prom*)" = "$dir/memdiag.prom" ]
-check 'a directory that is not there' exits_saying 1 'No such file' memdiag export --textfile "$dir/none/x.prom"
+check '--once prints metrics' sh -c "'$MEMDIAG' export --once --match 'exe=$dir/*' | $client parse"
+check '--textfile writes a file' memdiag export --textfile "$dir/memdiag.prom" --match "exe=$dir/*"
+check 'the file of --textfile is complete' sh -c "$client parse <'$dir/memdiag.prom'"
+check '--textfile replaces a file' memdiag export --textfile "$dir/memdiag.prom" --match "exe=$dir/*"
+check '--textfile leaves no temporary file' [ "$(echo "$dir"/*memdiag.prom*)" = "$dir/memdiag.prom" ]
+check '--textfile in a missing directory' exits_saying 1 'No such file' memdiag export --textfile "$dir/none/x.prom"
 
 "$MEMDIAG" export --listen "unix:$dir/socket" --match "exe=$dir/*" 2>"$dir/exporter.err" &
 exporter=$!
 started="$started $exporter"
-check 'a unix socket' wait_for $exporter "$dir/exporter.err" 'listening on'
-check 'is served' $client get "unix:$dir/socket" /metrics
-check 'its mode keeps others out' [ "$(stat -c %a "$dir/socket")" = 660 ]
-check 'a second exporter' exits_saying 1 'in use' memdiag export --listen "unix:$dir/socket"
+check 'an exporter on a unix socket starts' wait_for $exporter "$dir/exporter.err" 'listening on'
+check 'a unix socket is served' $client get "unix:$dir/socket" /metrics
+check 'the mode of a unix socket is 0660' [ "$(stat -c %a "$dir/socket")" = 660 ]
+check 'a second exporter on a unix socket is refused' exits_saying 1 'in use' memdiag export --listen "unix:$dir/socket"
 kill -KILL $exporter
 wait $exporter 2>/dev/null
 "$MEMDIAG" export --listen "unix:$dir/socket" --match "exe=$dir/*" 2>"$dir/exporter.err" &
 exporter=$!
 started="$started $exporter"
-check 'after one that was killed' wait_for $exporter "$dir/exporter.err" 'listening on'
-check 'is served' $client get "unix:$dir/socket" /metrics
-check 'it ends' ended
-check 'a file in the place of a socket' sh -c \
+check 'the socket of a killed exporter is replaced' wait_for $exporter "$dir/exporter.err" 'listening on'
+check 'a replaced socket is served' $client get "unix:$dir/socket" /metrics
+check 'an exporter on a unix socket ends' ended
+check 'a file in the place of a unix socket stays' sh -c \
 	"echo mine >'$dir/file'; ! '$MEMDIAG' export --listen 'unix:$dir/file' 2>/dev/null && [ \"\$(cat '$dir/file')\" = mine ]"
 
 $client pass "$MEMDIAG" export --listen systemd --match "exe=$dir/*" >"$dir/port" 2>"$dir/exporter.err" &
 exporter=$!
 started="$started $exporter"
-check 'a socket of systemd' wait_for $exporter "$dir/exporter.err" 'listening on'
-check 'is served' $client get "127.0.0.1:$(cat "$dir/port")" /metrics
-check 'it ends' ended
-check 'no socket of systemd' exits_saying 64 'has passed no socket' memdiag export --listen systemd
+check 'an exporter on a socket of systemd starts' wait_for $exporter "$dir/exporter.err" 'listening on'
+check 'a socket of systemd is served' $client get "127.0.0.1:$(cat "$dir/port")" /metrics
+check 'an exporter on a socket of systemd ends' ended
+check '--listen systemd without a socket' exits_saying 64 'has passed no socket' memdiag export --listen systemd
 
 if command -v openssl >/dev/null && command -v curl >/dev/null; then
 	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/key" -out "$dir/cert" -subj /CN=localhost -days 2 2>/dev/null
-	check 'HTTPS' serve --match "exe=$dir/*" --tls-cert "$dir/cert" --tls-key "$dir/key"
-	check 'is served' curl -sS --cacert "$dir/cert" "https://localhost:${address#*:}/metrics" -o "$dir/metrics"
-	check 'in full' sh -c "$client parse <'$dir/metrics'"
-	check 'and nothing else' sh -c "! curl -sS 'http://$address/metrics' 2>/dev/null"
-	check 'it ends' ended
-	check 'a key that is none' exits_saying 1 'PEM' memdiag export --listen 127.0.0.1:0 \
+	check 'an exporter with a certificate starts' serve --match "exe=$dir/*" --tls-cert "$dir/cert" --tls-key "$dir/key"
+	check 'HTTPS is served' curl -sS --cacert "$dir/cert" "https://localhost:${address#*:}/metrics" -o "$dir/metrics"
+	check 'metrics by HTTPS are complete' sh -c "$client parse <'$dir/metrics'"
+	check 'an exporter with a certificate serves no HTTP' sh -c "! curl -sS 'http://$address/metrics' 2>/dev/null"
+	check 'an exporter with a certificate ends' ended
+	check 'a certificate in the place of a key' exits_saying 1 'PEM' memdiag export --listen 127.0.0.1:0 \
 		--tls-cert "$dir/cert" --tls-key "$dir/cert"
 else
 	skip 'HTTPS' 'openssl or curl is not installed'
@@ -212,12 +212,12 @@ fi
 # ---- rights ----
 
 if [ "$(id -u)" -eq 0 ]; then
-	check 'an exporter as another user' serve --match "exe=$dir/*" --name all --user nobody
-	check 'runs as that user' grep -q "^Uid:.$(id -u nobody).$(id -u nobody)" "/proc/$exporter/status"
-	check 'with two capabilities' grep -q '^CapPrm:.0000000000080004$' "/proc/$exporter/status"
+	check 'an exporter with --user starts' serve --match "exe=$dir/*" --name all --user nobody
+	check '--user: it runs as that user' grep -q "^Uid:.$(id -u nobody).$(id -u nobody)" "/proc/$exporter/status"
+	check '--user: it has two capabilities' grep -q '^CapPrm:.0000000000080004$' "/proc/$exporter/status"
 	pgrep -f "^$dir/" >"$dir/pids"
-	check 'that it needs' xargs -a "$dir/pids" $client adds-up "$address" all
-	check 'it ends' ended
+	check '--user: it reads processes of others' xargs -a "$dir/pids" $client adds-up "$address" all
+	check 'an exporter with --user ends' ended
 	chmod 755 "$dir"
 	if command -v setpriv >/dev/null; then
 		setpriv --reuid nobody --clear-groups "$MEMDIAG" export --once --match 'comm=export-*' >"$dir/out" 2>"$dir/err"
@@ -227,12 +227,12 @@ if [ "$(id -u)" -eq 0 ]; then
 		setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps=-all,+sys_ptrace,+dac_read_search \
 			--ambient-caps=-all,+sys_ptrace,+dac_read_search --bounding-set=-all,+sys_ptrace,+dac_read_search --no-new-privs \
 			"$MEMDIAG" export --once --match "exe=$dir/*" --name all >"$dir/out" 2>"$dir/err"
-		check 'with two capabilities from systemd it works' grep -q '^memdiag_processes{group="all"} [1-9]' "$dir/out"
+		check 'two ambient capabilities suffice' grep -q '^memdiag_processes{group="all"} [1-9]' "$dir/out"
 	fi
 	check 'a user that does not exist' exits_saying 64 'no user' memdiag export --listen 127.0.0.1:0 --user no-such-user
 fi
-check 'few descriptors' sh -c "ulimit -n 24; '$MEMDIAG' export --once --match 'exe=$dir/*' >'$dir/out' 2>'$dir/err'"
-check 'are counted' sh -c "! grep -q '^memdiag_scrape_errors_total{reason=\"resources\"} 0' '$dir/out'"
+check '--once with few descriptors' sh -c "ulimit -n 24; '$MEMDIAG' export --once --match 'exe=$dir/*' >'$dir/out' 2>'$dir/err'"
+check 'processes that lack a descriptor are counted as errors' sh -c "! grep -q '^memdiag_scrape_errors_total{reason=\"resources\"} 0' '$dir/out'"
 
 # ---- command lines ----
 

@@ -265,7 +265,7 @@ try_owner(void)
 }
 
 static long
-try_priority(void)
+try_setpgid(void)
 {
 	return setpgid(child, 0);
 }
@@ -308,7 +308,7 @@ static const struct {
 	{ "io_uring_setup", try_io_uring },
 	{ "ioctl with TIOCSTI", try_tiocsti },
 	{ "fcntl with F_SETOWN", try_owner },
-	{ "setpgid", try_priority },
+	{ "setpgid", try_setpgid },
 };
 
 /* ---- what must go on ---- */

@@ -12,6 +12,7 @@
 
 #include "maps/space.h"
 #include "os/target.h"
+#include "tests/unit/draw.h"
 #include "tests/unit/tap.h"
 
 #define STEPS 400
@@ -21,15 +22,6 @@
 #define AREA_BYTES (64 * 4096)
 
 /* ---- the child ---- */
-
-static unsigned int seed;
-
-static unsigned int
-draw(unsigned int below)
-{
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % below;
-}
 
 static int wake[2];
 
@@ -75,7 +67,7 @@ static void
 change_blocks(void)
 {
 	static void *block[NR_BLOCKS];
-	const unsigned int i = draw(NR_BLOCKS);
+	const size_t i = draw(NR_BLOCKS);
 	const size_t size = draw(4) ? draw(20000) : 100000 + draw(400000);
 
 	free(block[i]);
@@ -88,7 +80,7 @@ static void
 change_mappings(void)
 {
 	static char *area[NR_AREAS];
-	const unsigned int i = draw(NR_AREAS);
+	const size_t i = draw(NR_AREAS);
 
 	if (!area[i]) {
 		area[i] = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE,
@@ -112,18 +104,86 @@ change_mappings(void)
 	}
 }
 
+/* A thread that takes and gives back the end of its arena's heap, whose mapping stays as it is. */
+static void *
+resize_arena(void *arg)
+{
+	const int *ends = arg;
+	char *block[12] = { 0 };
+	char byte;
+
+	while (read(ends[0], &byte, 1) == 1) {
+		for (size_t i = 0; i < sizeof block / sizeof *block; i++) {
+			if (byte == 'a' && (block[i] = malloc(60000)))
+				memset(block[i], 5, 60000);
+			if (byte == 'f')
+				free(block[i]);
+		}
+		if (write(ends[3], "", 1) != 1)
+			break;
+	}
+	return NULL;
+}
+
+static void
+change_arena(void)
+{
+	static int ends[4]; /* of two pipes: to the thread, and from it */
+	static bool has_blocks;
+	pthread_t thread;
+	char byte;
+
+	if (!ends[1] &&
+		(pipe(ends) < 0 || pipe(ends + 2) < 0 ||
+			pthread_create(&thread, NULL, resize_arena, ends) != 0))
+		_exit(1);
+	has_blocks = !has_blocks;
+	if (write(ends[1], has_blocks ? "a" : "f", 1) != 1 || read(ends[2], &byte, 1) != 1)
+		_exit(1);
+}
+
+/*
+ * First leave the end of the heap free; then give it back, and put another mapping in its place,
+ * which the kernel merges with the heap: brk alone has changed.
+ */
+static void
+change_brk(bool is_first)
+{
+	char *end = sbrk(0), *now;
+
+	if (is_first) {
+		free(memset(malloc(120000), 6, 120000));
+		return;
+	}
+	malloc_trim(0);
+	now = sbrk(0);
+	if (now < end)
+		mmap(now, (size_t)(end - now), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
 /* Change something, or only pages, at each byte from IN; answer with a byte to OUT. */
 static void
 run_child(int in, int out)
 {
 	static char *pages;
+	int nr_steps = 0;
 	char byte;
 
 	if (pipe(wake) < 0)
 		_exit(1);
 	pages = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	while (read(in, &byte, 1) == 1) {
-		switch (draw(6)) {
+		if (++nr_steps == 50 || nr_steps == 51) {
+			change_brk(nr_steps == 50);
+			if (write(out, "", 1) != 1)
+				break;
+			continue;
+		}
+		switch (draw(7)) {
+		case 6:
+			change_arena();
+			break;
 		case 0:
 			change_threads();
 			break;
@@ -188,7 +248,7 @@ main(int argc, char **argv)
 	struct err e = { 0 };
 	pid_t child;
 
-	seed = argc > 1 ? (unsigned int)atoi(argv[1]) : 39;
+	seed = argc > 1 ? strtoul(argv[1], NULL, 0) : 39;
 	if (skip_if_sanitized("address spaces that are read again"))
 		return tap_end();
 	if (pipe(to) < 0 || pipe(from) < 0)
@@ -217,7 +277,7 @@ main(int argc, char **argv)
 	is_u64(nr_same, (uint64_t)steps, "each reading again is a first one");
 	if (*why)
 		printf("# %s\n", why);
-	ok(nr_quick > (unsigned int)steps / 4 && nr_quick < (unsigned int)steps,
+	ok(nr_quick > (unsigned int)steps / 5 && nr_quick < (unsigned int)steps,
 		"%u of %d had the same mappings", nr_quick, steps);
 	space_release(&kept);
 	close(to[1]);
