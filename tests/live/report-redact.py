@@ -37,7 +37,11 @@ def names(paths):
     found = set()
     for path in paths:
         with open(path, encoding="utf-8") as f:
-            for text in strings(json.load(f)):
+            report = json.load(f)
+            # Of the directories that the file happens to be in only the whole path is a name: "check" is a word of formats, too.
+            path = report["data"].pop("file")
+            found.update([path, os.path.basename(path)])
+            for text in strings(report):
                 found.add(text)
                 found.update(text.split("/"))
     for text in sorted(found):
