@@ -60,7 +60,11 @@ static char *
 escaped(char *to, const char *text)
 {
 	for (; *text; text++)
-		to += sprintf(to, *text == '\n' ? "\\n" : *text == '\\' ? "\\\\" : *text == '"' ? "\\\"" : "%c",
+		to += sprintf(to,
+			*text == '\n'		? "\\n"
+				: *text == '\\' ? "\\\\"
+				: *text == '"'	? "\\\""
+						: "%c",
 			*text);
 	return to;
 }
@@ -121,8 +125,8 @@ group_is_right(const char *text, const struct want *w)
 		has_sample(text, "memdiag_threads", w, NULL, w->sums.nr_threads) &&
 		has_sample(text, "memdiag_processes", w, NULL, w->sums.nr_processes) &&
 		has_sample(text, "memdiag_glibc_malloc_processes", w, NULL, w->sums.nr_glibc) &&
-		(w->sums.limit ? has_sample(text, "memdiag_memory_limit_bytes", w, NULL,
-					 w->sums.limit)
+		(w->sums.limit ? has_sample(
+					 text, "memdiag_memory_limit_bytes", w, NULL, w->sums.limit)
 			       : !sample(text, "memdiag_memory_limit_bytes", w->name, NULL,
 					 &ignored));
 }
