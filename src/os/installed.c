@@ -2,6 +2,7 @@
 
 #include "os/installed.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,11 +11,12 @@
 
 #include "os/child.h"
 
+/* By memdiag's effective rights, with which it is opened: with capabilities they are others. */
 static bool
 installed_is_there(char *buf, size_t size, const char *root, const char *dir, const char *name)
 {
 	return (size_t)snprintf(buf, size, "%s%s/%s", root, dir, name) < size &&
-		access(buf, R_OK) == 0;
+		faccessat(AT_FDCWD, buf, R_OK, AT_EACCESS) == 0;
 }
 
 /* Cut END off DIR; false if DIR does not end with it. */
