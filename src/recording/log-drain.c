@@ -126,6 +126,9 @@ log_drain_new(struct log_drain **ret, const struct log_source *s, const struct w
 		return -1;
 	if (!log_drain_fits(head, &l))
 		return log_drain_refuse(e);
+	/* The agent has made its head, but not begun: its events will be of another opening. */
+	if (!l.nr_openings)
+		return err_set_kind(e, ERR_UNSUPPORTED, 0, "the log was not opened yet");
 	d = calloc(1, sizeof *d);
 	if (d) {
 		d->block = calloc(l.nr_blocks, sizeof *d->block);

@@ -25,7 +25,7 @@ struct log_drain;
 /*
  * Make a drain for the log of S, which is copied, and whose head gives its place LOG_AT and its
  * room for MAX_SITES.  IS_STEADY: the counter of the stamps is the same on all processors.  The
- * caller frees *RET.  0, or -1 with E: ERR_UNSUPPORTED if it is not a log.
+ * caller frees *RET.  0, or -1 with E: ERR_UNSUPPORTED if it is not a log, or was not opened yet.
  */
 int log_drain_new(struct log_drain **ret, const struct log_source *s, const struct wire_sites *head,
 	bool is_steady, struct err *e);

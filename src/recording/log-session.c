@@ -302,9 +302,11 @@ log_session_begin(struct log_session *s, struct err *e)
 	struct wire_log l;
 	uint64_t at;
 
+	/* The head is of use only once it is open, as log_drain_new() finds. */
 	if (read_sites_head(&s->head, &s->set.source, e) < 0 ||
 		log_session_read_head(&l, &at, &s->set.source, e) < 0 ||
-		log_drain_new(&s->drain, &s->set.source, &s->head, os_counter_is_steady(), e) < 0)
+		log_drain_new(&s->drain, &s->set.source, &s->head, os_counter_is_steady(), e) < 0 ||
+		log_session_read_head(&l, &at, &s->set.source, e) < 0)
 		return -1;
 	s->ahead_ns = find_ahead(s, &l);
 	if (open_writer(s, &l, e) < 0)

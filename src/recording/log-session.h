@@ -29,7 +29,7 @@ struct log_session;
 
 /*
  * Begin to write the log of S, which is copied; its pointers must stay valid.  The caller closes
- * *RET.  0, or -1 with E; ERR_UNSUPPORTED if the process has no log.
+ * *RET.  0, or -1 with E; ERR_UNSUPPORTED if the process has no log, or has not begun it yet.
  */
 int log_session_open(struct log_session **ret, const struct log_session_settings *s, struct err *e);
 

@@ -985,6 +985,28 @@ test_opened_again(void)
 	log_drain_free(d);
 }
 
+/* What the agent has made, but not begun: its events have another opening. */
+static void
+test_not_yet_open(void)
+{
+	struct place a = { .owner = 1 };
+	struct ledger g = { .nr = 0 };
+	struct log_drain *d = NULL;
+	struct err e = { 0 };
+
+	make_image();
+	l->is_open = l->nr_openings = 0;
+	ok(log_drain_new(&d, &(struct log_source){ .fd = fd }, &head, true, &e) < 0 &&
+			e.kind == ERR_UNSUPPORTED,
+		"a log that was not opened yet is refused");
+	l->is_open = l->nr_openings = 1;
+	d = new_drain();
+	append_next(&a, 10);
+	ok(round_of(d, at(20), false, &g) && g.nr == 1 && !g.nr_wrong,
+		"once it is open, its events come out");
+	log_drain_free(d);
+}
+
 static void
 scribble(void)
 {
@@ -1102,6 +1124,7 @@ main(int argc, char **argv)
 	test_process();
 	test_torn();
 	test_opened_again();
+	test_not_yet_open();
 	test_heads();
 	return tap_end();
 }

@@ -110,7 +110,9 @@ agent_log_begin(struct wire_log *l, bool wants_open)
 {
 	if (l && wants_open) {
 		l->opened_ns = log_now_ns();
-		l->is_open = l->nr_openings = 1;
+		l->is_open = 1;
+		/* Last: until then memdiag opens no log. */
+		__atomic_store_n(&l->nr_openings, 1, __ATOMIC_RELEASE);
 	}
 	if (l || log_own->log)
 		log_own->log = l;
