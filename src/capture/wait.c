@@ -62,12 +62,19 @@ capture_leave_signals(bool (*runs)(void *arg), void *arg)
 	program_arg = arg;
 }
 
+/* One of the signals has come, and was taken. */
+static bool was_asked;
+
 /* Wait for one of SET, which are not ours while a program runs.  True if one has come. */
 static bool
 is_asked(const sigset_t *set, const struct timespec *some)
 {
-	if (!program_runs || !program_runs(program_arg))
-		return sigtimedwait(set, NULL, some) > 0;
+	if (!program_runs || !program_runs(program_arg)) {
+		const bool is_now = sigtimedwait(set, NULL, some) > 0;
+
+		was_asked |= is_now;
+		return is_now;
+	}
 	os_sleep_ns((uint64_t)some->tv_nsec);
 	return false;
 }
@@ -96,7 +103,8 @@ capture_wait(struct target *t, uint64_t ns)
 
 /*
  * Wait until PIPE_BUF bytes can be written at once, which poll() reports for a pipe, or memdiag is
- * asked to end: the signals are held back, and would not end a write() to a pipe without a reader.
+ * asked to end, or was before: the signals are held back, and would not end a write() to a pipe
+ * without a reader.
  */
 static bool
 wait_for_room(FILE *f)
@@ -104,7 +112,7 @@ wait_for_room(FILE *f)
 	struct pollfd p = { .fd = fileno(f), .events = POLLOUT };
 
 	while (poll(&p, 1, ROOM_MS) <= 0)
-		if (capture_wait(NULL, 0) == CAPTURE_WAIT_ASKED)
+		if (was_asked || capture_wait(NULL, 0) == CAPTURE_WAIT_ASKED)
 			return false;
 	return true;
 }

@@ -35,7 +35,8 @@ enum capture_wait capture_wait(struct target *t, uint64_t ns);
 
 /*
  * Write the LEN bytes at TEXT to F, and flush it.  Waits for a full pipe until one of these signals
- * comes: then fewer than LEN are written.  Returns how many; ferror() reports failures of F.
+ * comes, and not at all once one has come: then fewer than LEN are written.  Returns how many;
+ * ferror() reports failures of F.
  */
 size_t capture_write(FILE *f, const char *text, size_t len);
 
