@@ -61,9 +61,9 @@ top_add_up(const struct sites_copy *c, struct top_sum *sums)
 	return all;
 }
 
-/* Store the nodes of the greatest SUMS in RET, the greatest first; return their number. */
+/* Store the nodes of the MAX greatest SUMS in RET, the greatest first; return their number. */
 static uint32_t
-find_greatest(const struct top_sum *sums, uint32_t nr, uint32_t ret[PROFILE_TOP_STACKS])
+find_greatest(const struct top_sum *sums, uint32_t nr, uint32_t max, uint32_t *ret)
 {
 	uint32_t found = 0;
 
@@ -74,9 +74,9 @@ find_greatest(const struct top_sum *sums, uint32_t nr, uint32_t ret[PROFILE_TOP_
 			continue;
 		while (at && sums[ret[at - 1]].live.bytes < sums[i].live.bytes)
 			at--;
-		if (at == PROFILE_TOP_STACKS)
+		if (at == max)
 			continue;
-		found += found < PROFILE_TOP_STACKS;
+		found += found < max;
 		memmove(&ret[at + 1], &ret[at], (found - at - 1) * sizeof *ret);
 		ret[at] = i;
 	}
@@ -130,10 +130,10 @@ name_stack(struct profile_top_stack *s, const struct calls *c, const struct call
 		: err_set(e, ENOMEM, "cannot name functions");
 }
 
-/* Name the stacks of T, which are those of SITE. */
+/* Name the stacks of T, which are those of SITE; with NAMES, which may be NULL. */
 static int
 name_stacks(struct profile_top *t, const struct sites_copy *c, const uint32_t *site,
-	const struct process *process, struct err *e)
+	const struct process *process, struct live_names *names, struct err *e)
 {
 	const struct symbols_options symbols = { .program = NULL };
 	const struct calls_options options = { .type = 0 };
@@ -151,7 +151,9 @@ name_stacks(struct profile_top *t, const struct sites_copy *c, const uint32_t *s
 		return -1;
 	p->pid = process->target->pid;
 	profile_find_mappings(p);
-	if (live_files_name(p, process, &symbols, e) < 0 || calls_make(&calls, p, &options, e) < 0)
+	if ((names ? live_names_find(names, p, process, e)
+		   : live_files_name(p, process, &symbols, e)) < 0 ||
+		calls_make(&calls, p, &options, e) < 0)
 		return -1;
 	for (uint32_t i = 0; i < t->nr_stacks; i++)
 		if (name_stack(&t->stack[i], &calls, &calls.paths.v[i], e) < 0)
@@ -162,13 +164,15 @@ name_stacks(struct profile_top *t, const struct sites_copy *c, const uint32_t *s
 /* ---- the whole ---- */
 
 static int
-top_fill(struct profile_top *t, const struct sites_copy *c, const struct process *p, struct err *e)
+top_fill(struct profile_top *t, const struct sites_copy *c, const struct process *p, uint32_t max,
+	struct live_names *names, struct err *e)
 {
 	auto_free struct top_sum *sums = calloc(c->nr_nodes + 1, sizeof *sums);
-	uint32_t leaf[PROFILE_TOP_STACKS], site[PROFILE_TOP_STACKS];
+	auto_free uint32_t *leaf = calloc(max, sizeof *leaf), *site = calloc(max, sizeof *site);
 	struct top_sum all;
 
-	if (!sums)
+	t->stack = calloc(max, sizeof *t->stack);
+	if (!sums || !leaf || !site || !t->stack)
 		return err_set(e, ENOMEM, "cannot add up the sites of a profile");
 	all = top_add_up(c, sums);
 	t->started_ns = c->head.started_ns;
@@ -176,7 +180,7 @@ top_fill(struct profile_top *t, const struct sites_copy *c, const struct process
 	t->nr_samples = c->head.nr_samples;
 	t->bytes = sites_bytes(all.live);
 	t->nr_live = all.nr_samples;
-	t->nr_stacks = find_greatest(sums, c->nr_nodes, leaf);
+	t->nr_stacks = find_greatest(sums, c->nr_nodes, max, leaf);
 	for (uint32_t i = 0; i < t->nr_stacks; i++) {
 		const struct top_sum *sum = &sums[leaf[i]];
 
@@ -185,11 +189,12 @@ top_fill(struct profile_top *t, const struct sites_copy *c, const struct process
 		t->stack[i].nr_samples = sum->nr_samples;
 		site[i] = sum->site;
 	}
-	return t->nr_stacks ? name_stacks(t, c, site, p, e) : 0;
+	return t->nr_stacks ? name_stacks(t, c, site, p, names, e) : 0;
 }
 
 int
-profile_top_read(struct profile_top *t, const struct process *p, struct err *e)
+profile_top_read(struct profile_top *t, const struct process *p, uint32_t max,
+	struct live_names *names, struct err *e)
 {
 	auto_agent_segment struct agent_segment agent = { 0 };
 	auto_sites struct sites_copy c = { .nr_nodes = 0 };
@@ -200,7 +205,8 @@ profile_top_read(struct profile_top *t, const struct process *p, struct err *e)
 	if (!agent.sites_at.v || agent.is_parents || !agent.segment || !agent.segment->noting)
 		return 0;
 	t->is_sampling = true;
-	if (sites_read_target(&c, p->target, agent.sites_at, e) == 0 && top_fill(t, &c, p, e) == 0)
+	if (sites_read_target(&c, p->target, agent.sites_at, e) == 0 &&
+		top_fill(t, &c, p, max, names, e) == 0)
 		return 0;
 	profile_top_release(t);
 	return -1;
@@ -209,10 +215,11 @@ profile_top_read(struct profile_top *t, const struct process *p, struct err *e)
 void
 profile_top_release(struct profile_top *t)
 {
-	for (uint32_t i = 0; i < PROFILE_TOP_STACKS; i++) {
+	for (uint32_t i = 0; i < t->nr_stacks; i++) {
 		free(t->stack[i].function);
 		free(t->stack[i].caller);
 	}
+	free(t->stack);
 	*t = (struct profile_top){ .is_sampling = false };
 }
 

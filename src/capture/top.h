@@ -8,10 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agentdata/live-names.h"
 #include "base/err.h"
 #include "glibc/process.h"
-
-#define PROFILE_TOP_STACKS 3
 
 struct profile_top_stack {
 	char *function; /* owned; the innermost that is not malloc's */
@@ -29,17 +28,20 @@ struct profile_top {
 	uint64_t nr_samples;   /* so far */
 	int64_t bytes;	       /* in use, of all stacks */
 	uint64_t nr_live;      /* samples in use */
-	struct profile_top_stack stack[PROFILE_TOP_STACKS]; /* the largest first */
+	struct profile_top_stack *stack; /* owned; the largest first */
 	uint32_t nr_stacks;
 };
 
 /*
- * Read the top stacks of P into T, which need not be initialised.  Nothing is stopped.  0, also if
- * it is not being profiled, or -1 with E and T released.
+ * Read the MAX largest stacks of P into T, which need not be initialised.  NAMES saves work if P is
+ * read repeatedly; it may be NULL.  Nothing is stopped.  0, also if P is not being profiled, or -1
+ * with E and T released.
  */
-int profile_top_read(struct profile_top *t, const struct process *p, struct err *e);
+int profile_top_read(struct profile_top *t, const struct process *p, uint32_t max,
+	struct live_names *names, struct err *e);
 /* Free what T owns.  Safe on a zeroed T. */
 void profile_top_release(struct profile_top *t);
+#define auto_profile_top __attribute__((cleanup(profile_top_release)))
 
 /* Return STACK's share of all memory in use; 0 if nothing is in use. */
 double profile_top_share(const struct profile_top *t, const struct profile_top_stack *stack);

@@ -644,9 +644,6 @@ show_timeline(struct cmd_timeline_options *o, struct recording *r, struct warnin
 	return o->plot->write(&(struct plot_work){ &v, r, o, w }, out, e);
 }
 
-/* Longer than the lifetime of any process. */
-#define NO_DEADLINE_NS (UINT64_C(1) << 61)
-
 static int
 cmd_timeline_show(struct cmd_timeline_options *o, struct input *in, struct warnings *w,
 	struct ui_output *out, struct err *e)
@@ -659,7 +656,7 @@ cmd_timeline_show(struct cmd_timeline_options *o, struct input *in, struct warni
 			.interval_ns = o->interval_ns,
 			.format = o->plot->follow };
 
-		deadline_set(NO_DEADLINE_NS);
+		deadline_set(DEADLINE_NEVER_NS);
 		return timeline_follow(&what, out, w, e);
 	}
 	return (has_moments(o) ? report_moments : show_timeline)(o, in->r, w, out, e);

@@ -45,7 +45,6 @@
 #define DEFAULT_BUFFERS_BYTES (64 << 20)
 #define LEAST_RING_BYTES (8 << 20)
 #define MOST_RING_BYTES (32 << 20)
-#define NO_DEADLINE_NS (UINT64_C(1000) * 24 * 3600 * 1000000000)
 
 /* ---- options ---- */
 
@@ -494,7 +493,7 @@ cmd_trace_begin(struct cmd_trace_work *w, struct cmd_trace_options *o, struct er
 	if (target_open(&w->target, o->ui.pid, e) < 0 || os_check_memory(&w->target, e) < 0)
 		return -1;
 	limits_set_memory(&o->ui);
-	deadline_set(NO_DEADLINE_NS);
+	deadline_set(DEADLINE_NEVER_NS);
 	o->trace.has_files = o->calls != NULL;
 	if (o->calls || o->io.format == &report_format_text) {
 		o->trace.show = cmd_trace_show;

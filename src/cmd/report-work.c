@@ -466,9 +466,6 @@ report_work_run_once(struct report_work *w, struct err *e)
 
 /* ---- repeated reports ---- */
 
-/* --timeout does not limit the wait. */
-#define NO_DEADLINE_NS (UINT64_C(1000) * 24 * 3600 * 1000000000)
-
 static void
 print_time(FILE *f)
 {
@@ -521,7 +518,7 @@ report_again(struct report_work *w, bool is_first, bool *is_partial, struct ui_o
 	if (make_report(&m, w, NULL, e) < 0 ||
 		write_report(w, &m, is_first, out, &text, &len, e) < 0)
 		return -1;
-	deadline_set(NO_DEADLINE_NS);
+	deadline_set(DEADLINE_NEVER_NS); /* --timeout does not limit the wait */
 	*is_partial |= m.warnings.is_partial;
 	if (w->io.format == &report_format_text)
 		warnings_print(&m.warnings, &w->ui);

@@ -23,6 +23,9 @@
 #include "maps/maps.h"
 #include "maps/space.h"
 
+/* Stacks of a running profile that are shown. */
+#define TOP_STACKS 3
+
 static int
 read_accounted_space(struct info *info, struct err *e)
 {
@@ -107,7 +110,7 @@ info_understand(struct info *info, const struct info_options *opt, struct err *e
 	 * Read the stacks that hold most memory, if a profile is running.  The rest does not depend
 	 * on them.
 	 */
-	if (profile_top_read(&info->top, info->space.process, &why) < 0)
+	if (profile_top_read(&info->top, info->space.process, TOP_STACKS, NULL, &why) < 0)
 		warnings_add(&info->warnings, false,
 			"cannot read the profile that is being taken: %s", why.msg);
 	return 0;

@@ -18,4 +18,7 @@ void deadline_end_with(int fd, const char *words, int status);
  */
 void deadline_set(uint64_t ns);
 
+/* For deadline_set(): longer than the lifetime of any process. */
+#define DEADLINE_NEVER_NS (UINT64_C(1) << 61)
+
 #endif

@@ -178,6 +178,12 @@ reason_of_failure(FILE *f)
 }
 
 int
+ui_output_publish(struct ui_output *o, struct err *e)
+{
+	return *o->temporary ? move_into_place(o, e) : 0;
+}
+
+int
 ui_output_close(struct ui_output *o, struct err *e)
 {
 	const char *name = o->path ? o->path
@@ -193,7 +199,7 @@ ui_output_close(struct ui_output *o, struct err *e)
 		return !o->path && has_no_reader(f)
 			? 0
 			: err_set(e, errno ? errno : reason, "cannot write to %s", name);
-	return *o->temporary ? move_into_place(o, e) : 0;
+	return ui_output_publish(o, e);
 }
 
 void

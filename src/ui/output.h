@@ -24,6 +24,11 @@ int ui_output_open_beside(struct ui_output *o, const struct ui_options *opt, str
 /* Store the terminal's present size, if O is a terminal. */
 void ui_output_measure(struct ui_output *o);
 /*
+ * Give O's file its name now, for data that grows as long as memdiag runs, and is of use even if it
+ * is killed.  Returns 0, or -1 with E.
+ */
+int ui_output_publish(struct ui_output *o, struct err *e);
+/*
  * Flush, check that everything was written, for example on a full disk, and rename.  Returns 0,
  * also if the reader of a pipe has gone, or -1 with E.
  */

@@ -260,13 +260,16 @@ can_be_written(const struct sites_copy *c)
 	return is_good;
 }
 
+/* Stacks to find: fewer than there are. */
+#define NR_TOP 3
+
 static bool
 has_top(const struct sites_copy *c)
 {
 	const struct process process = { .target = &self };
 	struct profile_top t = { .is_sampling = true };
 	struct err e = { 0 };
-	bool is_good = top_fill(&t, c, &process, &e) == 0 && t.bytes >= 0;
+	bool is_good = top_fill(&t, c, &process, NR_TOP, NULL, &e) == 0 && t.bytes >= 0;
 
 	for (uint32_t i = 0; is_good && i < t.nr_stacks; i++)
 		is_good = t.stack[i].bytes > 0 && t.stack[i].bytes <= t.bytes &&
@@ -432,7 +435,7 @@ test_whole(void)
 		is_right &= is_as_written(&c, &written[i]);
 	ok(is_right, "every stack and its counters are as they were written");
 	ok(leaves_are_right(&c), "sites have one leaf if they have one stack");
-	ok(top_fill(&top, &c, &process, &e) == 0, "the greatest are found");
+	ok(top_fill(&top, &c, &process, NR_TOP, NULL, &e) == 0, "the greatest are found");
 	is_u64((uint64_t)top.stack[0].bytes, most_of_a_stack(),
 		"the first is the one that holds most");
 	ok(can_be_written(&c), "and it can be written");
