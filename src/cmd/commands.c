@@ -15,6 +15,7 @@
 	X(retained)                                                                                \
 	X(trace)                                                                                   \
 	X(stacks)                                                                                  \
+	X(watch)                                                                                   \
 	X(check)                                                                                   \
 	X(diff)                                                                                    \
 	X(count)                                                                                   \

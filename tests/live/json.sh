@@ -72,14 +72,26 @@ members()
 		"\($path)\t\($type)"' | sort -u
 }
 
-# prints STATUS COMMAND...: run it; its members are added to those that were seen.
-prints()
+# Add the members of the last document to those that were seen.
+takes_members()
 {
-	exits "$@" || return
 	cat "$dir/err"
 	sed -n '1,/"schema"/s/.*"schema": "memdiag\.\([a-z]*\)\/1".*/\1/p' "$dir/out" >"$dir/schema"
 	members <"$dir/out" | sed "s/^/$(cat "$dir/schema")	/" >>"$dir/seen"
 	[ -s "$dir/schema" ]
+}
+
+# prints STATUS COMMAND...: run it, and takes_members.
+prints()
+{
+	exits "$@" && takes_members
+}
+
+# prints_line STATUS COMMAND...: the same for a document that is one line.
+prints_line()
+{
+	exits "$@" || return
+	jq . "$dir/out" >"$dir/pretty" && mv "$dir/pretty" "$dir/out" && takes_members
 }
 
 # runs OPTIONS...: 'memdiag run', whose standard output is the program's.
@@ -147,6 +159,7 @@ check 'maps --from of maps as JSON' prints 2 memdiag maps --from "$top_srcdir/te
 check 'maps --from by mapping as JSON' prints 0 memdiag maps --from "$dir/smaps" --by=mapping --json
 check 'maps --from --at as JSON' prints 0 memdiag maps --from "$dir/smaps" --json --at "$(sed -n 's/-.*libc[.]so.*//p' "$dir/smaps" | head -n 1)"
 check 'maps --diff as JSON' prints 0 memdiag maps "$pid" --json --diff "$dir/maps.json"
+check 'watch as JSON' prints_line 0 memdiag watch "$pid" --json -n 1 --view=heap --max-stop=300s
 check 'stacks as JSON' prints 0 memdiag stacks "$pid" --json
 start_tracee takes-memory 1
 # On a busy machine records of others may be lost.
@@ -304,6 +317,7 @@ if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
 	check 'the ledger works' obeys 'mix 100'
 	check 'status of a profiled process as JSON' prints 0 memdiag status "$tracee_pid" --json
 	check 'info of a profiled process as JSON' prints 0 memdiag info "$tracee_pid" --json
+	check 'watch of a profiled process as JSON' prints_line 0 memdiag watch "$tracee_pid" --json -n 1
 	check 'profile stop as JSON' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/r"
 	check 'count start as JSON' prints 0 memdiag count start "$tracee_pid" --json
 	check 'status as JSON' prints 0 memdiag status "$tracee_pid" --json
