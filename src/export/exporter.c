@@ -21,6 +21,13 @@
 /* An update waits this many times as long as the last one took. */
 #define REST_TIMES 4
 
+/* Profiles may take so much processor time at once: a server asks for those of all groups. */
+#define BURST_NS UINT64_C(2000000000)
+
+/* The longest time of a profile of what changes. */
+#define MOST_SECONDS 300
+#define MOST_SECONDS_TEXT "300"
+
 /* ---- reading ---- */
 
 /* Read all processes again.  On failure the result of the last update stays. */
@@ -229,26 +236,84 @@ group_profile(struct profile **ret, const struct exporter *x, const char *group,
 	return 0;
 }
 
+/* Return whether a profile may be made now: those before have taken no more than their part. */
+static bool
+may_profile(struct exporter *x)
+{
+	const uint64_t now_ns = os_now_ns();
+	const uint64_t allowed_ns = (now_ns - x->paid_ns) / (REST_TIMES + 1);
+
+	x->owed_ns = x->owed_ns > allowed_ns ? x->owed_ns - allowed_ns : 0;
+	x->paid_ns = now_ns;
+	return x->owed_ns < BURST_NS;
+}
+
+/* Store the time that Q asks for in RET, 0: none.  False if it is not from 1 to MOST_SECONDS. */
+static bool
+take_seconds(const struct export_request *q, uint64_t *ret_ns)
+{
+	char *end;
+	unsigned long seconds;
+
+	*ret_ns = 0;
+	if (!q->seconds)
+		return true;
+	seconds = strtoul(q->seconds, &end, 10);
+	if (q->seconds[0] < '0' || q->seconds[0] > '9' || *end || !seconds ||
+		seconds > MOST_SECONDS)
+		return false;
+	*ret_ns = seconds * UINT64_C(1000000000);
+	return true;
+}
+
+/* Answer with P, less the base of Q if it has one; or keep P as the base for WAIT_NS. */
+static void
+answer_with(struct export_answer *a, const struct export_request *q, struct profile **p,
+	uint64_t wait_ns)
+{
+	struct err e = { 0 };
+	FILE *f;
+
+	if (wait_ns && !q->base) {
+		a->base = take_ptr(p);
+		a->wait_ns = wait_ns;
+		return;
+	}
+	if (q->base &&
+		profile_subtract(*p, q->base, (*p)->types.v[(*p)->default_type].name, &e) < 0) {
+		answer_text(a, 503, e.msg);
+		return;
+	}
+	f = begin_body(a);
+	if (!f)
+		return;
+	pprof_write(*p, f, &e);
+	end_body(a, f, "application/octet-stream", &e);
+}
+
 /* Answer with the profile that MAKE makes, or with MISSING if it makes none. */
 static void
 answer_profile(struct exporter *x, const struct export_request *q, struct export_answer *a,
 	make_profile_fn *make, const char *missing)
 {
+	const uint64_t began_ns = os_cpu_ns();
 	auto_profile struct profile *p = NULL;
-	struct err e = { 0 };
-	FILE *f;
+	uint64_t wait_ns;
+	struct err e;
 
 	if (!q->group)
 		answer_text(a, 400, "which group? ask for ?group=NAME; /sd has the names");
+	else if (!take_seconds(q, &wait_ns))
+		answer_text(a, 400, "seconds is a number from 1 to " MOST_SECONDS_TEXT);
+	else if (!q->base && !may_profile(x))
+		answer_text(a, 429, "profiles take a fifth of a processor already: ask later");
 	else if (group_profile(&p, x, q->group, make, &e) < 0)
 		answer_text(a, 503, e.msg);
 	else if (!p)
 		answer_text(a, 404, missing);
-	else if ((f = begin_body(a))) {
-		e = (struct err){ 0 }; /* of a process that has ended */
-		pprof_write(p, f, &e);
-		end_body(a, f, "application/octet-stream", &e);
-	}
+	else
+		answer_with(a, q, &p, wait_ns);
+	x->owed_ns += os_cpu_ns() - began_ns;
 }
 
 static void
@@ -280,6 +345,7 @@ answer_landing(struct exporter *x, const struct export_request *q, struct export
 		"<li>/debug/pprof/memory_map?group=NAME: resident memory of a group, for go tool "
 		"pprof</li>"
 		"<li>/debug/pprof/heap?group=NAME: what the running profiles of a group have</li>"
+		"<li>either of them with &amp;seconds=N: what changes in that time</li>"
 		"<li><a href=\"/-/healthy\">/-/healthy</a></li>"
 		"</ul></body></html>";
 
@@ -332,6 +398,8 @@ void
 export_answer_release(struct export_answer *a)
 {
 	text_release(&a->body);
+	profile_free(a->base);
+	a->base = NULL;
 }
 
 void

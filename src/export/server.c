@@ -16,7 +16,9 @@
 
 #include <microhttpd.h>
 
+#include "base/cleanup.h"
 #include "os/clock.h"
+#include "profile/profile.h"
 
 #define CONNECTIONS_MAX 128
 /* Memory of one connection: headers that do not fit are refused with 431. */
@@ -25,6 +27,8 @@
 #define IDLE_S 30U
 /* How often connections are looked at. */
 #define LOOK_MS 1000
+/* Requests that wait to be answered: each keeps a profile. */
+#define WAITING_MAX 8
 
 struct export_connection {
 	struct export_connection *next;
@@ -33,8 +37,19 @@ struct export_connection {
 	bool is_waiting;   /* for a request, or for its answer to be taken */
 };
 
+/* A request for a profile of what changes in some time. */
+struct waiting {
+	struct waiting *next;
+	struct MHD_Connection *connection;
+	struct profile *base; /* owned: as it was at first */
+	uint64_t due_ns;
+	bool is_suspended;
+};
+
 struct export_server {
 	struct exporter *x;
+	struct waiting *waiting; /* a list */
+	unsigned int nr_waiting;
 	struct MHD_Daemon *daemon;
 	struct export_connection *connections; /* a list */
 	uint64_t request_ns;
@@ -88,6 +103,51 @@ connection_of(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
+/* ---- requests that wait ---- */
+
+static void
+waiting_free(struct export_server *s, struct waiting *w)
+{
+	struct waiting **at = &s->waiting;
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	s->nr_waiting--;
+	profile_free(w->base);
+	free(w);
+}
+
+/* Let CONNECTION wait as A says, whose base is taken.  NULL: too many do, or there is no memory. */
+static struct waiting *
+waiting_new(struct export_server *s, struct MHD_Connection *connection, struct export_answer *a)
+{
+	struct waiting *w = s->nr_waiting < WAITING_MAX ? calloc(1, sizeof *w) : NULL;
+
+	if (!w)
+		return NULL;
+	*w = (struct waiting){ s->waiting, connection, take_ptr(&a->base), os_now_ns() + a->wait_ns,
+		true };
+	s->waiting = w;
+	s->nr_waiting++;
+	MHD_suspend_connection(connection);
+	return w;
+}
+
+/* Resume the requests whose time is over; with ALL, each. */
+static void
+resume_waiting(struct export_server *s, bool all)
+{
+	const uint64_t now_ns = os_now_ns();
+
+	for (struct waiting *w = s->waiting; w; w = w->next) {
+		if (!w->is_suspended || (!all && now_ns < w->due_ns))
+			continue;
+		w->is_suspended = false;
+		MHD_resume_connection(w->connection);
+	}
+}
+
 /* A request has ended: the time for the next one begins with its first byte, or never. */
 static void
 note_request_end(void *arg, struct MHD_Connection *connection, void **context,
@@ -95,7 +155,10 @@ note_request_end(void *arg, struct MHD_Connection *connection, void **context,
 {
 	struct export_connection *c = connection_of(connection);
 
-	(void)arg, (void)context, (void)code;
+	(void)code;
+	if (*context)
+		waiting_free(arg, *context);
+	*context = NULL;
 	if (c)
 		c->is_waiting = false;
 }
@@ -131,10 +194,17 @@ end_slow(struct export_server *s)
 static enum MHD_Result
 queue(struct MHD_Connection *connection, struct export_answer *a)
 {
-	struct MHD_Response *r =
-		MHD_create_response_from_buffer(a->body.len, a->body.v, MHD_RESPMEM_MUST_FREE);
+	static char busy[] = "too many profiles are being made: ask later\n";
+	struct MHD_Response *r;
 	enum MHD_Result done;
 
+	if (a->status) {
+		r = MHD_create_response_from_buffer(a->body.len, a->body.v, MHD_RESPMEM_MUST_FREE);
+	} else {
+		r = MHD_create_response_from_buffer(sizeof busy - 1, busy, MHD_RESPMEM_PERSISTENT);
+		a->status = MHD_HTTP_TOO_MANY_REQUESTS;
+		a->type = "text/plain; charset=utf-8";
+	}
 	if (!r)
 		return MHD_NO;
 	a->body = (struct text){ 0 };
@@ -153,7 +223,8 @@ static enum MHD_Result
 handle(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
 	const char *version, const char *data, size_t *nr_data, void **context)
 {
-	const struct export_server *s = arg;
+	struct export_server *s = arg;
+	struct waiting *w = *context;
 	const struct export_request q = {
 		.method = method,
 		.path = url,
@@ -162,17 +233,24 @@ handle(void *arg, struct MHD_Connection *connection, const char *url, const char
 		.host = MHD_lookup_connection_value(
 			connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST),
 		.group = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "group"),
+		.seconds =
+			MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "seconds"),
+		.base = w ? w->base : NULL,
 	};
 	struct export_connection *c = connection_of(connection);
 	struct export_answer answer;
 	enum MHD_Result done;
 
-	(void)version, (void)data, (void)nr_data, (void)context;
+	(void)version, (void)data, (void)nr_data;
 	exporter_answer(s->x, &q, &answer);
-	done = queue(connection, &answer);
+	if (!answer.status && !w)
+		w = *context = waiting_new(s, connection, &answer);
+	done = !answer.status && w ? MHD_YES : queue(connection, &answer);
 	export_answer_release(&answer);
-	if (c)
+	if (c) {
 		c->since_ns = os_now_ns();
+		c->is_waiting = !w || !w->is_suspended;
+	}
 	return done;
 }
 
@@ -194,8 +272,9 @@ export_server_start(struct export_server **ret, struct exporter *x, int fd,
 		return err_set(e, ENOMEM, "cannot begin to serve");
 	s->x = x;
 	s->request_ns = request_ns;
-	s->daemon = MHD_start_daemon(MHD_USE_EPOLL | (tls->cert ? MHD_USE_TLS : 0), 0, NULL, NULL,
-		handle, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+	s->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (tls->cert ? MHD_USE_TLS : 0), 0, NULL,
+		NULL, handle, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 		CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_NOTIFY_CONNECTION,
 		note_connection, s, MHD_OPTION_NOTIFY_COMPLETED, note_request_end, s,
@@ -226,6 +305,7 @@ export_server_run(struct export_server *s, const volatile int *end, struct err *
 		if (poll(&p, 1, (int)ms) < 0 && errno != EINTR)
 			return err_set(e, errno, "cannot wait for requests");
 		end_slow(s);
+		resume_waiting(s, false);
 		if (MHD_run(s->daemon) != MHD_YES)
 			return err_set(e, 0, "cannot serve any more");
 	}
@@ -238,6 +318,7 @@ export_server_free(struct export_server *s)
 	if (!s)
 		return;
 	MHD_quiesce_daemon(s->daemon); /* the socket is the caller's */
+	resume_waiting(s, true);
 	MHD_stop_daemon(s->daemon);
 	free(s);
 }

@@ -5,6 +5,7 @@ export-client.py get ADDRESS PATH [HEADER...]    the body; the status and header
 export-client.py adds-up ADDRESS GROUP PID...    whether the bytes of the group are those of smaps_rollup
 export-client.py slow ADDRESS NR SECONDS         NR connections that send a byte now and then: all must be closed
 export-client.py crowd ADDRESS NR                NR connections at once, each with a request: all must be answered
+export-client.py busy ADDRESS PATH NR MOST       of NR requests that take long all but MOST are refused at once, with 429
 export-client.py hostile ADDRESS                 requests that are not, each on a connection of its own
 export-client.py parse                           whether standard input is a document of metrics
 export-client.py pass COMMAND...                 run it with a listening socket as systemd passes one; prints its port
@@ -137,6 +138,16 @@ def crowd(address, nr):
     assert not bad, f"{len(bad)} of {nr} were not answered: {bad[0][:100]!r}"
 
 
+def busy(address, path, nr, most):
+    sockets = []
+    for _ in range(int(nr)):
+        s = connect(address)
+        s.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        sockets.append(s)
+    statuses = sorted(int(receive(s).split()[1]) for s in sockets)
+    assert statuses == [200] * int(most) + [429] * (int(nr) - int(most)), statuses
+
+
 def hostile(address):
     expected = {
         "a header of 1 MiB": (b"GET /metrics HTTP/1.1\r\nHost: x\r\nA: " + b"a" * (1 << 20) + b"\r\n\r\n", (431, 413, 0)),
@@ -188,7 +199,7 @@ def main():
     if verb == "parse":
         assert list(samples(sys.stdin.read()))
         return 0
-    verbs = {"adds-up": adds_up, "slow": slow, "crowd": crowd, "hostile": hostile, "pass": pass_socket}
+    verbs = {"adds-up": adds_up, "slow": slow, "crowd": crowd, "busy": busy, "hostile": hostile, "pass": pass_socket}
     verbs[verb](*arguments)
     return 0
 

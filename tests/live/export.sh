@@ -124,6 +124,44 @@ if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
 	check 'a profiled process lives on' end_tracee
 	tracee_pid=$third
 fi
+# ---- what changes in a time ----
+
+# nothing_changes GROUP: whether the profile of the next second has values that cancel out.
+nothing_changes()
+{
+	$client get "$address" "/debug/pprof/memory_map?group=$1&seconds=1" >"$dir/change.pb.gz" 2>"$dir/head" &&
+		"$MEMDIAG" report --format=folded "$dir/change.pb.gz" >"$dir/folded"
+	[ -s "$dir/change.pb.gz" ] && [ "$(awk '{ n += $NF } END { print n + 0 }' "$dir/folded")" -eq 0 ]
+}
+
+# growth_is_seen: whether a profile has some of what the tracee takes until it is there.
+growth_is_seen()
+{
+	local taken=0 seen
+	$client get "$address" '/debug/pprof/memory_map?group=export-f&seconds=3' >"$dir/change.pb.gz" 2>"$dir/head" &
+	asking=$!
+	while kill -0 $asking 2>/dev/null; do
+		ask 'take 10 100000' >/dev/null
+		taken=$((taken + 1000000))
+	done
+	wait $asking || return
+	"$MEMDIAG" report --format=folded "$dir/change.pb.gz" >"$dir/folded"
+	cat "$dir/folded"
+	seen=$(awk '{ n += $NF } END { printf "%.0f", n }' "$dir/folded")
+	[ "$seen" -gt 100000 ] && [ "$seen" -le $((taken + taken / 4 + 1000000)) ]
+}
+
+cp "$TRACEES/fill" "$dir/export-f"
+start_command "$dir/export-f"
+check 'in a process that rests nothing changes' nothing_changes export-f
+check 'what a process takes meanwhile is seen' growth_is_seen
+check 'others are answered meanwhile, and no more than eight wait' $client busy "$address" \
+	'/debug/pprof/memory_map?group=export-f&seconds=3' 20 8
+check 'when they have been answered others may ask' nothing_changes export-f
+check 'a time that is none is 400' sh -c "! $client get $address '/debug/pprof/memory_map?group=export-f&seconds=x' 2>'$dir/head' && grep -q ' 400 ' '$dir/head'"
+check 'a process that was watched lives on' end_tracee
+tracee_pid=$third
+
 check 'memory_map of an unknown group is 404' sh -c "! $client get $address '/debug/pprof/memory_map?group=x' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"
 check 'memory_map without a group is 400' sh -c "! $client get $address /debug/pprof/memory_map 2>'$dir/head' && grep -q ' 400 ' '$dir/head'"
 check '/-/healthy answers' $client get "$address" /-/healthy
@@ -137,6 +175,10 @@ check 'the exporter takes at most 64 MiB' sh -c \
 	"[ \$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$exporter/status) -le 65536 ]"
 check 'the exporter has a seccomp filter' grep -q '^Seccomp:.*2$' "/proc/$exporter/status"
 check 'the exporter has no_new_privs' grep -q '^NoNewPrivs:.*1$' "/proc/$exporter/status"
+# With a request that waits.
+$client get "$address" '/debug/pprof/memory_map?group=export-a&seconds=300' >"$dir/waits" 2>&1 &
+started="$started $!"
+check 'an exporter answers beside it' $client get "$address" /-/healthy
 check 'an exporter ends at SIGTERM with status 0' ended
 
 check 'an exporter with --request-timeout starts' serve --match "exe=$dir/export-*" --request-timeout 200ms
