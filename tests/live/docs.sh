@@ -378,7 +378,7 @@ shows_journeys()
 {
 	sed -n 's/^    \$ \(memdiag .*\)/\1/p' doc/tutorial.md |
 		sed -e 's/--pid [0-9]*/--pid PID/' -e 's/--holds 0x[0-9a-f]*/--holds ADDRESS/' | sort >"$dir/shown"
-	sed -n 's/^show .*\(memdiag .*\)/\1/p' scripts/journeys |
+	sed -n -e 's/^show .*\(memdiag .*\)/\1/p' -e 's/^begin \(memdiag .*\)/\1 \&/p' scripts/journeys |
 		sed -e 's/--pid "[^"]*"/--pid PID/' -e 's/--holds "[^"]*"/--holds ADDRESS/' | sort | diff - "$dir/shown"
 }
 

@@ -2,7 +2,7 @@
 # The runs that doc/tutorial.md and README show can be made again, and print what these say about them.
 . "$top_srcdir/tests/live/lib.sh"
 
-need mariadbd mariadb mariadb-install-db redis-server redis-cli setpriv python3 jq
+need mariadbd mariadb mariadb-install-db redis-server redis-cli prometheus promtool setpriv python3 jq
 [ "$(id -u)" -eq 0 ] || skip_all 'only root can start a server as somebody else'
 
 check 'scripts/journeys runs' sh -c "'$top_srcdir/scripts/journeys' '$top_builddir' >'$dir/runs' 2>&1"
@@ -65,6 +65,9 @@ check 'trace: who touches it' says 'trace.*--rss' '^  #0 .* index_day at orders\
 check 'redis: jemalloc is asked' says 'info --pid [0-9]*$' '^redis-server [0-9]+ \(jemalloc [0-9.]+, '
 check 'redis: its memory is in pieces' says 'info --pid [0-9]*$' '^VERDICT +fragmented: '
 check 'redis: trim' says 'trim --pid [0-9]*$' 'jemalloc purged for '
+check 'a hundred servers: their sum' says 'query.*sum by' '^{group="[a-z@.-]*"} => [0-9]+ @'
+check 'a hundred servers: watch' says 'watch --pid' '^RSS [0-9.]+ MiB'
+check 'a hundred servers: check' says 'check --pid' '^MEMDIAG OK - '
 check 'tcmalloc: it is named' says 'info --pid [0-9]*$' 'not use glibc malloc but tcmalloc'
 check 'tcmalloc: not supported' says 'info --pid [0-9]*$' '^\[exit status 5\]'
 check 'somebody else: the cause' says setpriv 'belongs to uid 0, and we are uid 65534'
