@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "capture/wait.h"
 #include "cmd/command.h"
+#include "cmd/watch-terminal.h"
 #include "cmd/watch-work.h"
 #include "os/clock.h"
 #include "ui/deadline.h"
@@ -56,8 +57,6 @@ static const struct ui_option options[] = {
 
 static const struct ui_rule rules[] = {
 	UI_RULE(UI_EXCLUDES, struct watch_options, replay, save, "--save is of a running process"),
-	UI_RULE(UI_EXCLUDES, struct watch_options, replay, ui.pid,
-		"--replay shows a file, not a process"),
 	UI_RULE(UI_EXCLUDES, struct watch_options, replay, ui.json,
 		"--replay shows a file that is JSON already"),
 	UI_RULE(UI_EXCLUDES, struct watch_options, replay, max_stop_ns,
@@ -134,17 +133,17 @@ cmd_watch_print(struct watch_work *w, struct ui_output *out, struct err *e)
 	return 0;
 }
 
-/* Wait for the next sample.  False if there is none: asked to end, or nobody reads. */
+/*
+ * Wait until the next sample is due after one that was begun at BEGAN_NS.  False if memdiag was
+ * asked to end, or the reader of OUT has gone.
+ */
 static bool
 cmd_watch_wait(struct watch_work *w, const struct ui_output *out, uint64_t began_ns)
 {
-	const uint64_t took_ns = os_now_ns() - began_ns;
-	const uint64_t left_ns = took_ns < w->interval_ns ? w->interval_ns - took_ns : 0;
+	const uint64_t now_ns = os_now_ns(), due_ns = watch_work_due_ns(w, began_ns, now_ns);
 
-	if (w->o->replay)
-		return !ferror(out->f) && capture_wait(NULL, 0) != CAPTURE_WAIT_ASKED;
 	return !ferror(out->f) && capture_has_reader(out->f) &&
-		capture_wait(NULL, left_ns) != CAPTURE_WAIT_ASKED;
+		capture_wait(NULL, w->o->replay ? 0 : due_ns - now_ns) != CAPTURE_WAIT_ASKED;
 }
 
 static int

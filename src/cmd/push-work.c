@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agentdata/collect.h"
@@ -127,16 +126,6 @@ make_series(struct push_series *s, const struct push_work_options *opt, const st
 	return 0;
 }
 
-/* Return the time since 1970. */
-static uint64_t
-push_work_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 int
 push_work_begin(struct push_work *w, const struct push_work_options *opt, const struct target *t,
 	struct err *e)
@@ -154,7 +143,7 @@ push_work_begin(struct push_work *w, const struct push_work_options *opt, const 
 		return -1;
 	}
 	w->next_ns = os_now_ns() + opt->every_ns;
-	return push_begin(&w->push, &series, headers.v, opt->tenant, push_work_now_ns(), e);
+	return push_begin(&w->push, &series, headers.v, opt->tenant, os_real_ns(), e);
 }
 
 void
@@ -189,7 +178,7 @@ push_samples(struct push_work *w, const struct sites_copy *c, const struct proce
 	bool has_ended, struct err *e)
 {
 	auto_profile struct profile *profile = NULL;
-	const uint64_t now_ns = push_work_now_ns();
+	const uint64_t now_ns = os_real_ns();
 
 	if (profile_collect(&profile, c, p, e) < 0 ||
 		live_names_find(&w->names, profile, has_ended ? NULL : p, e) < 0)

@@ -1,10 +1,11 @@
 #include <config.h>
 
+#include "cmd/watch-terminal.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "capture/wait.h"
-#include "cmd/watch-work.h"
 #include "heap/heap.h"
 #include "os/clock.h"
 #include "ui/units.h"
@@ -12,8 +13,6 @@
 
 /* The longest wait for a key: signals and the end of the process are looked for in between. */
 #define LOOK_MS 200
-/* After a slow reading memdiag waits so many times as long: it takes a fifth of a processor. */
-#define PAUSE 4
 /* Parts of a tape that [ and ] move by. */
 #define TAPE_PARTS 10
 /* The key S stops the process for at most so long at a time. */
@@ -65,7 +64,7 @@ draw(struct screen *s, struct err *e)
 /* ---- samples ---- */
 
 static bool
-is_live(const struct screen *s)
+screen_is_live(const struct screen *s)
 {
 	return !s->w->tape.f && !s->w->has_ended;
 }
@@ -75,7 +74,6 @@ static int
 advance(struct screen *s, struct err *e)
 {
 	const uint64_t began_ns = os_now_ns();
-	uint64_t wait_ns;
 
 	if (s->wants_stop)
 		s->w->reader.max_stop_ns = s->w->o->max_stop_ns ? s->w->o->max_stop_ns : STOP_NS;
@@ -83,7 +81,7 @@ advance(struct screen *s, struct err *e)
 		return -1;
 	s->w->reader.max_stop_ns = s->w->o->max_stop_ns;
 	s->note[0] = '\0';
-	if (s->wants_stop && is_live(s)) {
+	if (s->wants_stop && screen_is_live(s)) {
 		char text[32];
 
 		snprintf(s->note, sizeof s->note, "the process was stopped for %s",
@@ -91,8 +89,7 @@ advance(struct screen *s, struct err *e)
 				watch_history_last(&s->w->history)->stopped_ns, text, sizeof text));
 	}
 	s->wants_stop = false;
-	wait_ns = PAUSE * (os_now_ns() - began_ns);
-	s->next_ns = began_ns + (wait_ns > s->w->interval_ns ? wait_ns : s->w->interval_ns);
+	s->next_ns = watch_work_due_ns(s->w, began_ns, os_now_ns());
 	return 0;
 }
 
@@ -100,7 +97,7 @@ advance(struct screen *s, struct err *e)
 static void
 hurry(struct screen *s)
 {
-	if (is_live(s))
+	if (screen_is_live(s))
 		s->next_ns = 0;
 }
 
@@ -162,7 +159,7 @@ change_order(struct screen *s, int by)
 static void
 ask_for_stop(struct screen *s)
 {
-	if (!is_live(s))
+	if (!screen_is_live(s))
 		return;
 	s->wants_stop = true;
 	choose_view(s, WATCH_HEAP);

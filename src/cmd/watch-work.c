@@ -10,6 +10,9 @@
 #include "ui/deadline.h"
 #include "ui/output.h"
 
+/* Reading takes at most one part in so many of the time. */
+#define READING_PART 5
+
 /* Samples of a tape that are read for the graph when it is moved in, and for growth. */
 #define SEEK_POINTS 512
 #define SEEK_RECENT 64
@@ -28,7 +31,7 @@ open_save(struct watch_work *w, struct err *e)
 }
 
 static int
-save(struct watch_work *w, const struct watch_sample *s, struct err *e)
+watch_work_save(struct watch_work *w, const struct watch_sample *s, struct err *e)
 {
 	json_auto_t *document = watch_sample_json(s, &w->reader.target);
 
@@ -90,7 +93,7 @@ step_process(struct watch_work *w, struct err *e)
 		w->has_ended = e->kind == ERR_GONE && w->history.nr_samples;
 		return w->has_ended ? 0 : -1;
 	}
-	if (w->o->save && save(w, &s, e) < 0)
+	if (w->o->save && watch_work_save(w, &s, e) < 0)
 		return -1;
 	return watch_history_add(&w->history, &s, e);
 }
@@ -124,6 +127,14 @@ watch_work_step(struct watch_work *w, struct err *e)
 		return -1;
 	w->has_ended = w->next == w->tape.at.nr;
 	return 0;
+}
+
+uint64_t
+watch_work_due_ns(const struct watch_work *w, uint64_t began_ns, uint64_t ended_ns)
+{
+	const uint64_t least_ns = (ended_ns - began_ns) * READING_PART;
+
+	return began_ns + (least_ns > w->interval_ns ? least_ns : w->interval_ns);
 }
 
 int

@@ -1,6 +1,5 @@
 /*
- * watch-work: a process, or a saved file of its samples, watched: one sample after another, on a
- * terminal or in lines.
+ * watch-work: a process, or a saved file of its samples, watched: one sample after another.
  */
 #ifndef MEMDIAG_CMD_WATCH_WORK_H
 #define MEMDIAG_CMD_WATCH_WORK_H
@@ -52,13 +51,17 @@ int watch_work_open(struct watch_work *w, const struct watch_options *o, struct 
  */
 int watch_work_step(struct watch_work *w, struct err *e);
 
+/*
+ * Return when the next sample is due after one that was read from BEGAN_NS to ENDED_NS, by
+ * os_now_ns(), not before ENDED_NS: after the interval, or later if reading took long, so that it
+ * takes a fifth of a processor at most.
+ */
+uint64_t watch_work_due_ns(const struct watch_work *w, uint64_t began_ns, uint64_t ended_ns);
+
 /* Make sample NR of the tape, at most its last one, the present one.  0, or -1 with E. */
 int watch_work_seek(struct watch_work *w, size_t nr, struct err *e);
 
 void watch_work_close(struct watch_work *w);
 #define auto_watch_work __attribute__((cleanup(watch_work_close)))
-
-/* Show W on the terminal, which is usable, until the user ends it.  0, or -1 with E. */
-int watch_on_terminal(struct watch_work *w, struct err *e);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -18,6 +17,7 @@
 #include "glibc/top.h"
 #include "maps/leaves.h"
 #include "maps/maps.h"
+#include "os/clock.h"
 #include "os/pages.h"
 #include "os/status.h"
 #include "os/target.h"
@@ -469,7 +469,6 @@ map_add_comments(const struct map_work *w)
 static int
 map_begin(struct map_work *w)
 {
-	struct timespec now;
 
 	if (w->s->rss_from == SPACE_RSS_NONE) {
 		*w->e = w->s->rss_error;
@@ -481,8 +480,8 @@ map_begin(struct map_work *w)
 	w->p = profile_new();
 	if (!w->p)
 		return map_no_memory(w->e);
-	if (w->t && clock_gettime(CLOCK_REALTIME, &now) == 0)
-		w->p->time_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+	if (w->t)
+		w->p->time_ns = os_real_ns();
 	w->p->pid = w->t ? w->t->pid : 0;
 	if (profile_add_type(w->p, "resident", "bytes", w->e) < 0 ||
 		(w->has_swap && profile_add_type(w->p, "swap", "bytes", w->e) < 0))

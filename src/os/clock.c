@@ -27,6 +27,12 @@ os_coarse_ns(void)
 }
 
 uint64_t
+os_real_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t
 os_cpu_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);

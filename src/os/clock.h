@@ -13,6 +13,8 @@ uint64_t os_now_ns(void);
  * os_now_ns().
  */
 uint64_t os_coarse_ns(void);
+/* Time since 1970, which can be set. */
+uint64_t os_real_ns(void);
 /* Return the processor time of the calling thread. */
 uint64_t os_cpu_ns(void);
 void os_sleep_ns(uint64_t ns);

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -241,15 +240,6 @@ say_numbers(struct log_session *s, struct err *e)
 
 #define MAX_NAMES 100
 
-static uint64_t
-realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* A smaller difference comes from ticks, or from a change of the real time. */
 #define LEAST_AHEAD_NS UINT64_C(1000000000)
 
@@ -266,7 +256,7 @@ find_ahead(const struct log_session *s, const struct wire_log *l)
 
 	if (s->set.target)
 		return os_clock_ahead(s->set.target, &ahead_ns) ? ahead_ns : 0;
-	ahead_ns = (l->opened_ns - s->head.started_ns) - (os_now_ns() - realtime_ns());
+	ahead_ns = (l->opened_ns - s->head.started_ns) - (os_now_ns() - os_real_ns());
 	is_little = ahead_ns < LEAST_AHEAD_NS || UINT64_MAX - ahead_ns < LEAST_AHEAD_NS;
 	return l->nr_openings != 1 || is_little ? 0 : ahead_ns;
 }
@@ -284,7 +274,7 @@ open_writer(struct log_session *s, const struct wire_log *l, struct err *e)
 		.max_files = s->set.max_files };
 
 	s->head.name[sizeof s->head.name - 1] = '\0';
-	settings.realtime_ns = realtime_ns() - (now_ns - settings.opened_ns);
+	settings.realtime_ns = os_real_ns() - (now_ns - settings.opened_ns);
 	/* Programs that a process runs in turn may begin in the same millisecond. */
 	for (unsigned int i = 0; log_writer_open(&s->writer, &settings, &names, e) < 0; i++) {
 		if (e->code != EEXIST || i == MAX_NAMES)

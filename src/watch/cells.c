@@ -54,7 +54,7 @@ cell_at(const char *s)
 }
 
 static void
-put_cell(FILE *f, struct cell c)
+cells_put_one(FILE *f, struct cell c)
 {
 	if (*c.at == '?')
 		fputc('?', f);
@@ -86,7 +86,7 @@ put_part(FILE *f, const char *text, int from, int to)
 		const struct cell c = cell_at(text);
 
 		if (column >= from && column + c.width <= to) {
-			put_cell(f, c);
+			cells_put_one(f, c);
 			done += c.width;
 		}
 		column += c.width;

@@ -17,7 +17,7 @@
 /* Parts of a row that characters of Unicode can fill. */
 #define EIGHTHS 8
 
-struct graph {
+struct watch_graph {
 	uint64_t *value; /* of each column; owned */
 	bool *has;	 /* it has a value; owned */
 	int columns, rows, curve;
@@ -26,16 +26,16 @@ struct graph {
 };
 
 static void
-graph_release(struct graph *g)
+watch_graph_release(struct watch_graph *g)
 {
 	free(g->value);
 	free(g->has);
 }
-#define auto_graph __attribute__((cleanup(graph_release)))
+#define auto_watch_graph __attribute__((cleanup(watch_graph_release)))
 
 /* Return the column of TIME_NS. */
 static int
-column_of(const struct graph *g, uint64_t time_ns)
+column_of(const struct watch_graph *g, uint64_t time_ns)
 {
 	const double share = g->last_ns > g->first_ns
 		? (double)(time_ns - g->first_ns) / (double)(g->last_ns - g->first_ns)
@@ -50,7 +50,7 @@ column_of(const struct graph *g, uint64_t time_ns)
  * points for a longer time, nothing is known.
  */
 static void
-graph_fill(struct graph *g, const struct watch_history *h)
+graph_fill(struct watch_graph *g, const struct watch_history *h)
 {
 	const size_t nr = h->points.nr;
 	const uint64_t usual_ns = nr > 1 ? (g->last_ns - g->first_ns) / (nr - 1) : 0;
@@ -77,7 +77,7 @@ graph_fill(struct graph *g, const struct watch_history *h)
 
 /* Print column C in ROW, counted from the bottom. */
 static void
-graph_put(const struct graph *g, int c, int row, FILE *f)
+graph_put(const struct watch_graph *g, int c, int row, FILE *f)
 {
 	static const char *const parts[EIGHTHS + 1] = { " ", "\u2581", "\u2582", "\u2583", "\u2584",
 		"\u2585", "\u2586", "\u2587", "\u2588" };
@@ -95,8 +95,8 @@ graph_put(const struct graph *g, int c, int row, FILE *f)
 }
 
 static int
-graph_add_row(struct watch_lines *l, const struct graph *g, int row, const struct ui_options *ui,
-	struct err *e)
+graph_add_row(struct watch_lines *l, const struct watch_graph *g, int row,
+	const struct ui_options *ui, struct err *e)
 {
 	auto_free char *text = NULL;
 	size_t len;
@@ -119,7 +119,7 @@ graph_add_row(struct watch_lines *l, const struct graph *g, int row, const struc
 }
 
 static int
-graph_add_axis(struct watch_lines *l, const struct graph *g, struct err *e)
+graph_add_axis(struct watch_lines *l, const struct watch_graph *g, struct err *e)
 {
 	auto_free char *line = malloc((size_t)g->columns + 1);
 	const char *name = watch_curve_name(g->curve);
@@ -142,7 +142,7 @@ watch_graph_add(struct watch_lines *l, const struct watch_history *h, int curve,
 	const struct ui_options *ui, struct err *e)
 {
 	const int columns = l->columns - LABEL_COLUMNS;
-	auto_graph struct graph g = { .value = calloc((size_t)columns, sizeof *g.value),
+	auto_watch_graph struct watch_graph g = { .value = calloc((size_t)columns, sizeof *g.value),
 		.has = calloc((size_t)columns, sizeof *g.has),
 		.columns = columns,
 		.rows = rows,

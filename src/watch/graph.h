@@ -17,7 +17,7 @@
 
 /*
  * Add CURVE of H to L: ROWS rows from 0 to the greatest value, and WATCH_GRAPH_AXIS lines.  A
- * column is the greatest value of its time, and blank if there is none.  0, or -1 with E.
+ * column is the greatest value of its time, and blank without one.  0, or -1 with E.
  */
 int watch_graph_add(struct watch_lines *l, const struct watch_history *h, int curve, int rows,
 	const struct ui_options *ui, struct err *e);

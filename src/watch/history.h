@@ -48,7 +48,7 @@ int watch_history_add(struct watch_history *h, struct watch_sample *s, struct er
 /* Return the name of CURVE: "RSS", "heap" ... */
 const char *watch_curve_name(int curve);
 
-/* Return the last sample, NULL if there is none. */
+/* Return the last sample, NULL before the first one. */
 const struct watch_sample *watch_history_last(const struct watch_history *h);
 
 /*

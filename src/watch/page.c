@@ -247,7 +247,7 @@ put_column(FILE *f, const struct table_column *c, const struct watch_page *p,
 
 /* Print the name of R: in the table of the heap it is a member of JSON, such as "in_use". */
 static void
-put_name(FILE *f, enum watch_view view, const struct watch_row *r, int width)
+page_put_name(FILE *f, enum watch_view view, const struct watch_row *r, int width)
 {
 	char name[64];
 
@@ -275,7 +275,7 @@ add_row(struct watch_lines *l, const struct table_layout *layout, const struct w
 	if (!f)
 		return err_set(e, ENOMEM, "cannot draw a table");
 	fprintf(f, "%*s", indent, "");
-	put_name(f, p->view, r, layout->name_columns - indent);
+	page_put_name(f, p->view, r, layout->name_columns - indent);
 	for (int i = 0; i < layout->nr; i++)
 		put_column(f, &layout->column[i], p, h, r, ui);
 	if (fclose(f) != 0)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "account/rows.h"
 #include "account/selection.h"
@@ -18,20 +17,12 @@
 #include "glibc/layout.h"
 #include "maps/space.h"
 #include "os/cgroup.h"
+#include "os/clock.h"
 #include "os/memory.h"
 #include "os/target.h"
 
 /* Longer names are cut. */
 #define NAME_BYTES 512
-
-static uint64_t
-real_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* T is not read because of E. */
 static void
@@ -97,7 +88,7 @@ read_spaces(struct watch_sample *s, const struct watch_reader *r, struct err *e)
 
 /* Fill T with the stacks of a running profile. */
 static int
-read_sites(struct watch_table *t, struct watch_reader *r, struct err *e)
+watch_read_sites(struct watch_table *t, struct watch_reader *r, struct err *e)
 {
 	auto_profile_top struct profile_top top = { .is_sampling = false };
 
@@ -158,7 +149,7 @@ read_heap(
 /* ---- the whole ---- */
 
 static int
-read_space(struct watch_reader *r, struct err *e)
+watch_read_space(struct watch_reader *r, struct err *e)
 {
 	const struct space_options opt = { .count_mmapped = malloc_count_mmapped };
 
@@ -219,7 +210,7 @@ fill(struct watch_sample *s, struct watch_reader *r, struct err *e)
 	fill_facts(s, r);
 	if (read_spaces(s, r, e) < 0)
 		return -1;
-	if (r->views & WATCH_BIT(WATCH_SITES) && read_sites(sites, r, &why) < 0)
+	if (r->views & WATCH_BIT(WATCH_SITES) && watch_read_sites(sites, r, &why) < 0)
 		table_fail(sites, &why);
 	if (r->views & WATCH_BIT(WATCH_HEAP) && read_heap(s, heap, r, &why) < 0)
 		table_fail(heap, &why);
@@ -229,8 +220,9 @@ fill(struct watch_sample *s, struct watch_reader *r, struct err *e)
 int
 watch_read(struct watch_sample *ret, struct watch_reader *r, struct err *e)
 {
-	*ret = (struct watch_sample){ .time_ns = real_ns() };
-	if (read_space(r, e) < 0 && (e->kind != ERR_GONE || !reopen(r) || read_space(r, e) < 0))
+	*ret = (struct watch_sample){ .time_ns = os_real_ns() };
+	if (watch_read_space(r, e) < 0 &&
+		(e->kind != ERR_GONE || !reopen(r) || watch_read_space(r, e) < 0))
 		return -1;
 	if (fill(ret, r, e) == 0)
 		return 0;

@@ -73,7 +73,7 @@ static const struct sample_member {
 #define NR_MEMBERS (sizeof members / sizeof *members)
 
 static json_t *
-member_json(const struct watch_sample *s, const struct sample_member *m)
+sample_member_json(const struct watch_sample *s, const struct sample_member *m)
 {
 	const uint64_t number = *(const uint64_t *)((const char *)s + m->at);
 
@@ -87,7 +87,7 @@ watch_sample_json(const struct watch_sample *s, const struct target *t)
 	json_t *data = json_object_get(ret, "data"), *tables = json_object();
 
 	for (size_t i = 0; i < NR_MEMBERS; i++)
-		json_object_set_new(data, members[i].name, member_json(s, &members[i]));
+		json_object_set_new(data, members[i].name, sample_member_json(s, &members[i]));
 	for (int view = 0; view < NR_WATCH_VIEWS; view++)
 		json_object_set_new(
 			tables, watch_views[view].name, table_json(s, (enum watch_view)view));
@@ -99,7 +99,7 @@ watch_sample_json(const struct watch_sample *s, const struct target *t)
 
 /* Store the number NAME of OBJECT in RET.  False if OBJECT has no such number. */
 static bool
-take_number(const json_t *object, const char *name, uint64_t *ret)
+tape_take_number(const json_t *object, const char *name, uint64_t *ret)
 {
 	const json_t *number = json_object_get(object, name);
 
@@ -119,7 +119,7 @@ find_parent(const struct watch_table *t, const char *name)
 }
 
 static bool
-take_row(struct watch_table *t, enum watch_view view, const json_t *row, struct err *e)
+tape_take_row(struct watch_table *t, enum watch_view view, const json_t *row, struct err *e)
 {
 	const char *name = json_string_value(json_object_get(row, "name"));
 	const json_t *parent = json_object_get(row, "parent");
@@ -133,7 +133,7 @@ take_row(struct watch_table *t, enum watch_view view, const json_t *row, struct 
 	if (!r || (r->parent == WATCH_NO_PARENT) != json_is_null(parent))
 		return false;
 	for (int i = 0; i < WATCH_NUMBERS && watch_views[view].number[i].title; i++)
-		if (!take_number(row, watch_views[view].number[i].member, &r->number[i]))
+		if (!tape_take_number(row, watch_views[view].number[i].member, &r->number[i]))
 			return false;
 	return true;
 }
@@ -152,17 +152,17 @@ take_table(struct watch_table *t, enum watch_view view, const json_t *table, str
 		return (t->why = strdup(why));
 	if (!json_is_array(rows))
 		return false;
-	json_array_foreach(rows, i, row) if (!take_row(t, view, row, e)) return false;
+	json_array_foreach(rows, i, row) if (!tape_take_row(t, view, row, e)) return false;
 	t->is_read = true;
 	t->is_rough = json_is_true(json_object_get(table, "approximate"));
-	return watch_table_finish(t, e) == 0 && take_number(table, "left_out", &t->nr_more);
+	return watch_table_finish(t, e) == 0 && tape_take_number(table, "left_out", &t->nr_more);
 }
 
 static bool
 take_member(struct watch_sample *s, const json_t *data, const struct sample_member *m)
 {
 	return (m->may_be_unknown && json_is_null(json_object_get(data, m->name))) ||
-		take_number(data, m->name, (uint64_t *)((char *)s + m->at));
+		tape_take_number(data, m->name, (uint64_t *)((char *)s + m->at));
 }
 
 static bool
@@ -172,7 +172,7 @@ take_target(struct watch_sample *s, const json_t *document)
 	const char *comm = json_string_value(json_object_get(target, "comm"));
 	uint64_t pid;
 
-	if (!comm || !take_number(target, "pid", &pid) || pid > INT32_MAX)
+	if (!comm || !tape_take_number(target, "pid", &pid) || pid > INT32_MAX)
 		return false;
 	s->pid = (pid_t)pid;
 	snprintf(s->comm, sizeof s->comm, "%s", comm);

@@ -71,10 +71,8 @@ watch_terminal_show(struct watch_terminal *t, const struct watch_lines *l)
 		if (line->style == WATCH_GRAPH || line->style == WATCH_ALERT)
 			attron(COLOR_PAIR(line->style + 1));
 		mvaddstr(i, 0, line->text);
-		if (line->style == WATCH_HEAD)
-			for (int c = getcurx(stdscr); c < t->columns && getcury(stdscr) == i; c++)
-				if (addch(' ') == ERR)
-					break;
+		if (line->style == WATCH_HEAD) /* also where it has no text */
+			mvchgat(i, 0, -1, attribute_of(line->style), 0, NULL);
 	}
 	attrset(A_NORMAL);
 	refresh();

@@ -30,7 +30,7 @@ main(void)
 	alarm(300);
 	memset(text, 'x', sizeof text);
 	capture_hold_signals();
-	ok(capture_wait(NULL, 0) == CAPTURE_WAIT_OVER, "nobody has asked");
+	ok(capture_wait(NULL, 0) == CAPTURE_WAIT_OVER, "without a signal a wait lasts its time");
 	raise(SIGINT);
 	nr = capture_write(f, text, sizeof text);
 	ok(nr > 0 && nr < sizeof text, "a signal that waits ends a write to a full pipe");

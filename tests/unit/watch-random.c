@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "base/text.h"
+#include "cmd/watch-work.h"
 #include "os/os.h"
 #include "tests/unit/draw.h"
 #include "tests/unit/tap.h"
@@ -362,12 +363,23 @@ keeps_few_points(void)
 		h.kept.nr <= WATCH_GROWTH_NS / WATCH_KEEP_NS + 3;
 }
 
+static void
+test_rest(void)
+{
+	const struct watch_work w = { .interval_ns = 100 };
+
+	is_u64(watch_work_due_ns(&w, 1000, 1010), 1100, "a sample is due after the interval");
+	is_u64(watch_work_due_ns(&w, 1000, 1020), 1100, "reading may take a fifth of it");
+	is_u64(watch_work_due_ns(&w, 1000, 1050), 1250, "or the next one is due later");
+}
+
 int
 main(void)
 {
 	bool is_wide = setlocale(LC_CTYPE, "C.UTF-8") != NULL;
 	bool is_good = true;
 
+	test_rest();
 	ok(keeps_few_points(), "of many samples few points are kept, and the greatest value");
 	if (is_wide) {
 		for (uint64_t nr = 1; is_good && nr <= SEEDS; nr++)
