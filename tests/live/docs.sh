@@ -377,7 +377,7 @@ check 'doc/verdicts.md has every verdict in its table' tabulates_causes
 shows_journeys()
 {
 	sed -n 's/^    \$ \(memdiag .*\)/\1/p' doc/tutorial.md |
-		sed -e 's/--pid [0-9]*/--pid PID/' -e 's/--holds 0x[0-9a-f]*/--holds ADDRESS/' | sort >"$dir/shown"
+		sed -e 's/--pid [0-9][0-9]*/--pid PID/' -e 's/--holds 0x[0-9a-f]*/--holds ADDRESS/' | sort >"$dir/shown"
 	sed -n -e 's/^show .*\(memdiag .*\)/\1/p' -e 's/^begin \(memdiag .*\)/\1 \&/p' scripts/journeys |
 		sed -e 's/--pid "[^"]*"/--pid PID/' -e 's/--holds "[^"]*"/--holds ADDRESS/' | sort | diff - "$dir/shown"
 }
