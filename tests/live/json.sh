@@ -217,7 +217,10 @@ for command in types retained; do
 	check "diff of $command as JSON" prints 0 memdiag diff "$dir/$command.json" "$dir/$command.json" --json
 done
 check 'types --diff as JSON' prints 0 memdiag types "$tracee_pid" --json --max-stop 300s --diff "$dir/types.json"
-for by in module arena size; do
+for command in leaks types retained; do
+	check "$command --fork as JSON" prints '0 1 2' memdiag $command "$tracee_pid" --json --fork --max-stop 300s
+done
+for by in module arena size contents holder; do
 	check "types --by=$by as JSON" prints 0 memdiag types "$tracee_pid" --by=$by --json --max-stop 300s
 done
 if command -v g++ >/dev/null; then
@@ -227,6 +230,7 @@ if command -v g++ >/dev/null; then
 	start_command "$dir/classes"
 	check 'objects are lost' obeys 'lose 20'
 	check 'leaks of objects as JSON' prints 1 memdiag leaks "$tracee_pid" --json --max-stop 300s
+	check 'retained --holds of a type as JSON' prints 0 memdiag retained "$tracee_pid" --json --max-stop 300s --holds 'shapes::circle'
 	check 'the program with classes lives on' end_tracee
 	tracee_pid=$holders_pid
 else
@@ -265,6 +269,7 @@ if [ -n "$library" ]; then
 	check 'trim of jemalloc as JSON' prints 0 memdiag trim "$tracee_pid" --json
 	check 'profile start of jemalloc as JSON' prints 0 memdiag profile start "$tracee_pid" --json
 	check 'profile status of jemalloc as JSON' prints 0 memdiag profile status "$tracee_pid" --json
+	check 'watch of jemalloc as JSON' prints_line 0 memdiag watch "$tracee_pid" --json -n 1 --view=heap --max-stop=300s
 	check 'profile stop of jemalloc as JSON' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/p"
 	check 'the target lives on' end_tracee
 else
@@ -338,6 +343,7 @@ if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
 	check 'profile status as JSON' prints 0 memdiag profile status "$tracee_pid" --json
 	check 'profile dump as JSON' prints 0 memdiag profile dump "$tracee_pid" --json -o "$dir/p"
 	check 'profile stop as JSON' prints 0 memdiag profile stop "$tracee_pid" --json -o "$dir/p"
+	check 'profile --push to a port that refuses as JSON' prints 2 memdiag profile -s 100ms "$tracee_pid" --json --push http://127.0.0.1:1
 	check 'profile as JSON' prints 0 memdiag profile -s 100ms "$tracee_pid" --json -o "$dir/q"
 	check 'the target lives on' end_tracee
 else
