@@ -101,14 +101,14 @@ graph_add_row(struct watch_lines *l, const struct watch_graph *g, int row,
 	auto_free char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
-	const char *label = "";
+	char label[32] = "";
 
 	if (!f)
 		return err_set(e, ENOMEM, "cannot draw a graph");
 	if (row == g->rows - 1)
-		label = UI_SIZE(ui, g->greatest);
+		ui_size(ui, g->greatest, label, sizeof label);
 	else if (row == g->rows / 2 - 1)
-		label = UI_SIZE(ui, g->greatest / 2);
+		ui_size(ui, g->greatest / 2, label, sizeof label);
 	cells_put(f, label, LABEL_COLUMNS - 2, true);
 	fputs(" |", f);
 	for (int c = 0; c < g->columns; c++)

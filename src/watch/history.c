@@ -62,7 +62,8 @@ drop_old(struct watch_history *h, uint64_t time_ns)
 	for (size_t i = 0; i < nr_old; i++)
 		watch_sample_release(&h->kept.v[i]);
 	h->kept.nr -= nr_old;
-	memmove(h->kept.v, h->kept.v + nr_old, h->kept.nr * sizeof *h->kept.v);
+	if (nr_old)
+		memmove(h->kept.v, h->kept.v + nr_old, h->kept.nr * sizeof *h->kept.v);
 	/* The last one stays only if it is far enough from the one before. */
 	if (h->kept.nr >= 2 &&
 		h->kept.v[h->kept.nr - 1].time_ns - h->kept.v[h->kept.nr - 2].time_ns <

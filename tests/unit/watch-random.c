@@ -40,7 +40,7 @@ draw_bytes(void)
 
 /* A name that can be anything that a process or a file chooses. */
 static void
-draw_name(char name[64], unsigned int nr)
+draw_name(char name[96], unsigned int nr)
 {
 	static const char *const parts[] = { "heap", "\xe4\xb8\xad\xe6\x96\x87", "\033[2J",
 		"\xff\xfe", "e\xcc\x81", "\xe2\x80\xae", "libc.so.6", "operator new<int>", " ",
@@ -65,7 +65,7 @@ draw_table(struct watch_table *t, enum watch_view view)
 		const bool is_part = view == WATCH_CLASSES && nr_roots && draw(2);
 		const int parent = is_part ? (int)draw(nr_roots) : WATCH_NO_PARENT;
 		struct watch_row *r;
-		char name[64];
+		char name[96];
 
 		/* Roots come first, so that their numbers are known. */
 		if (!is_part && nr_roots != t->nr)
