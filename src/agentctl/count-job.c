@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agentctl/host.h"
@@ -35,7 +34,6 @@ static void
 begin_anew(struct wire_segment *segment, uint32_t nr_threads)
 {
 	struct wire_thread *t = wire_threads(segment);
-	struct timespec now = { 0 };
 
 	for (uint32_t i = 0; i < nr_threads; i++) {
 		t[i].live_bytes = t[i].peak_bytes = t[i].first_bytes = 0;
@@ -52,8 +50,7 @@ begin_anew(struct wire_segment *segment, uint32_t nr_threads)
 	segment->seen_peak_bytes = 0;
 	segment->has_no_before = 0;
 	segment->nr_starts++;
-	clock_gettime(CLOCK_REALTIME, &now);
-	segment->started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	segment->started_ns = os_real_ns();
 }
 
 /*

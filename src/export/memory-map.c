@@ -469,7 +469,6 @@ map_add_comments(const struct map_work *w)
 static int
 map_begin(struct map_work *w)
 {
-
 	if (w->s->rss_from == SPACE_RSS_NONE) {
 		*w->e = w->s->rss_error;
 		if (!w->e->kind)

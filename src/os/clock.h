@@ -13,7 +13,7 @@ uint64_t os_now_ns(void);
  * os_now_ns().
  */
 uint64_t os_coarse_ns(void);
-/* Time since 1970, which can be set. */
+/* Time since 1970 in nanoseconds; it jumps when the clock is set. */
 uint64_t os_real_ns(void);
 /* Return the processor time of the calling thread. */
 uint64_t os_cpu_ns(void);

@@ -14,7 +14,10 @@
  * Format a size as OPT requires: "1.2 GiB", or with -b "1288490188".  Writes to BUF and returns it.
  */
 const char *ui_size(const struct ui_options *opt, uint64_t bytes, char *buf, size_t size);
-/* ui_size() as an expression without a buffer; valid until the end of the block. */
+/*
+ * ui_size() as an expression without a buffer, for an argument or an initialiser: it is valid until
+ * the end of the block, and a statement after if, else, for or while is a block of its own.
+ */
 #define UI_SIZE(opt, bytes) ui_size((opt), (bytes), (char[32]){ 0 }, 32)
 /* Write TEXT to BUF, after a "~" if IS_ROUGH, and return it; print UI_ROUGH_LEGEND below. */
 const char *ui_mark(const char *text, bool is_rough, char *buf, size_t size);

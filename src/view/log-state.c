@@ -74,13 +74,13 @@ static bool
 last_round(const struct wire_log_writer *w, char *buf, size_t size)
 {
 	const uint64_t now_ns = os_now_ns();
-	struct timespec now;
+	time_t seconds;
 	struct tm tm;
 
-	if (!w->round_ns || w->round_ns > now_ns || clock_gettime(CLOCK_REALTIME, &now) < 0)
+	if (!w->round_ns || w->round_ns > now_ns)
 		return false;
-	now.tv_sec -= (time_t)((now_ns - w->round_ns) / 1000000000);
-	return localtime_r(&now.tv_sec, &tm) && strftime(buf, size, "%F %T", &tm);
+	seconds = (time_t)((os_real_ns() - (now_ns - w->round_ns)) / 1000000000);
+	return localtime_r(&seconds, &tm) && strftime(buf, size, "%F %T", &tm);
 }
 
 /* A writer makes twenty rounds per second. */

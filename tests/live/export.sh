@@ -8,7 +8,7 @@ client="python3 $top_srcdir/tests/live/export-client.py"
 # serve OPTIONS...: start an exporter on any free port; sets $exporter and $address.
 serve()
 {
-	# What the last one said must not be taken for an answer before the shell has opened the file again.
+	# The shell empties the file in its child; until then it would still have the address of the exporter before.
 	: >"$dir/exporter.err"
 	"$MEMDIAG" export --listen 127.0.0.1:0 "$@" 2>"$dir/exporter.err" &
 	exporter=$!

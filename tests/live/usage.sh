@@ -40,7 +40,7 @@ for command in $("$MEMDIAG" --list-commands | grep -v -x -e check -e count -e pr
 			continue
 		}
 	fi
-	# It runs until it is ended.
+	# Without -n, watch runs until it is ended.
 	[ "$command" != watch ] || words='watch -n 1'
 	check "$command: options may come first" exits 0 memdiag --pid "$tracee_pid" $words
 	check "$command: a file that is there stays" sh -c \

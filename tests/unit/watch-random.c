@@ -38,9 +38,12 @@ draw_bytes(void)
 	return draw(4) ? draw(UINT64_C(1) << 36) : draw(3) * 4096;
 }
 
+/* Four of the longest parts below, and a number. */
+#define NAME_BYTES 96
+
 /* A name that can be anything that a process or a file chooses. */
 static void
-draw_name(char name[96], unsigned int nr)
+draw_name(char name[NAME_BYTES], unsigned int nr)
 {
 	static const char *const parts[] = { "heap", "\xe4\xb8\xad\xe6\x96\x87", "\033[2J",
 		"\xff\xfe", "e\xcc\x81", "\xe2\x80\xae", "libc.so.6", "operator new<int>", " ",
@@ -49,7 +52,7 @@ draw_name(char name[96], unsigned int nr)
 
 	for (unsigned int i = draw(5); i; i--)
 		to = stpcpy(to, parts[draw(sizeof parts / sizeof *parts)]);
-	sprintf(to, "%u", nr);
+	snprintf(to, (size_t)(name + NAME_BYTES - to), "%u", nr);
 }
 
 static void
@@ -65,7 +68,7 @@ draw_table(struct watch_table *t, enum watch_view view)
 		const bool is_part = view == WATCH_CLASSES && nr_roots && draw(2);
 		const int parent = is_part ? (int)draw(nr_roots) : WATCH_NO_PARENT;
 		struct watch_row *r;
-		char name[96];
+		char name[NAME_BYTES];
 
 		/* Roots come first, so that their numbers are known. */
 		if (!is_part && nr_roots != t->nr)
