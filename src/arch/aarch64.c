@@ -484,7 +484,8 @@ arch_find_restorer(const struct target *t, const struct objects *o, const struct
 	struct err e;
 
 	(void)libc; /* libc has no restorer on this processor */
-	if (!o->vdso.v || image_open(&vdso, t, o->vdso, (raddr){ 0 }, NULL, 0, 0, &e) < 0 ||
+	if (!o->vdso.v ||
+		image_open(&vdso, t, &(struct region){ .start = o->vdso }, NULL, &e) < 0 ||
 		image_find(vdso, "__kernel_rt_sigreturn", &s) < 0)
 		return (raddr){ 0 };
 	code = image_bytes(vdso, s.addr, sizeof restorer_code);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 struct target;
 
@@ -28,19 +29,34 @@ struct tables {
 	uint32_t nr_buckets, first_hashed;
 };
 
-struct image {
+/* A file in a state: a file that was written to since is another one. */
+struct image_file_id {
+	uint64_t dev, inode, size_bytes;
+	struct timespec modified, changed;
+};
+
+/* The bytes of an object, which are the same wherever its file is mapped. */
+struct image_file {
 	size_t nr_owners;
+	struct image_files *list; /* the files that it is one of; NULL: it is in no list */
+	struct image_file *next;  /* in LIST */
+	struct image_file_id id;  /* in LIST */
 	Elf *elf;
 	int fd;			   /* of the file, -1 when read from memory */
 	struct contents *contents; /* of the file, or reconstructed from memory */
 	size_t size_bytes;
-	const struct target *target;
-	bool has_holes; /* memory may lack pages that exist nowhere else */
-	uint64_t bias;
 	Elf64_Phdr *phdr;
 	size_t nr_phdrs;
 	int class, machine;
 	struct tables *tables;
+};
+
+struct image {
+	size_t nr_owners;
+	struct image_file *file;
+	const struct target *target;
+	bool has_holes; /* memory may lack pages that exist nowhere else */
+	uint64_t bias;
 };
 
 /*

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "elf/contents.h"
 #include "elf/image-priv.h"
+#include "elf/regions.h"
 #include "os/mapping.h"
 #include "os/memory.h"
 #include "os/stranger.h"
@@ -30,8 +31,8 @@
 static const Elf64_Phdr *
 load_holding(const struct image *im, uint64_t vaddr)
 {
-	for (size_t i = 0; i < im->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &im->phdr[i];
+	for (size_t i = 0; i < im->file->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &im->file->phdr[i];
 
 		if (p->p_type == PT_LOAD && vaddr >= p->p_vaddr && vaddr - p->p_vaddr < p->p_filesz)
 			return p;
@@ -60,8 +61,9 @@ image_fill(const struct image *im, raddr from, uint64_t offset, size_t size)
 {
 	struct err e;
 
-	return im->fd >= 0 ? contents_read(im->contents, im->fd, offset, size)
-			   : read_memory(im, from, contents_at(im->contents, offset), size, &e);
+	return im->file->fd >= 0
+		? contents_read(im->file->contents, im->file->fd, offset, size)
+		: read_memory(im, from, contents_at(im->file->contents, offset), size, &e);
 }
 
 Elf_Data *
@@ -73,11 +75,11 @@ image_data(const struct image *im, uint64_t vaddr, uint64_t size, Elf_Type type)
 	if (!p || !size || size > p->p_filesz - (vaddr - p->p_vaddr))
 		return NULL;
 	offset = p->p_offset + (vaddr - p->p_vaddr);
-	if (offset + size > im->size_bytes)
+	if (offset + size > im->file->size_bytes)
 		return NULL;
 	if (image_fill(im, (raddr){ vaddr + im->bias }, offset, size) < 0)
 		return NULL;
-	return elf_getdata_rawchunk(im->elf, (int64_t)offset, size, type);
+	return elf_getdata_rawchunk(im->file->elf, (int64_t)offset, size, type);
 }
 
 /*
@@ -93,7 +95,7 @@ file_offset(const struct image *im, raddr at, size_t size, uint32_t forbidden)
 	if (!p || p->p_flags & forbidden || size > p->p_filesz - (vaddr - p->p_vaddr))
 		return -1;
 	offset = p->p_offset + (vaddr - p->p_vaddr);
-	return offset + size > im->size_bytes ? -1 : (int64_t)offset;
+	return offset + size > im->file->size_bytes ? -1 : (int64_t)offset;
 }
 
 const unsigned char *
@@ -102,7 +104,7 @@ image_bytes(const struct image *im, raddr at, size_t size)
 	const int64_t offset = file_offset(im, at, size, PF_W);
 
 	return offset >= 0 && image_fill(im, at, (uint64_t)offset, size) == 0
-		? (const unsigned char *)contents_at(im->contents, (uint64_t)offset)
+		? (const unsigned char *)contents_at(im->file->contents, (uint64_t)offset)
 		: NULL;
 }
 
@@ -114,53 +116,53 @@ image_read(const struct image *im, raddr at, void *buf, size_t size)
 
 	if (offset < 0)
 		return -1;
-	if (im->fd < 0)
+	if (im->file->fd < 0)
 		return os_read(im->target, at, buf, size, &e);
-	return pread(im->fd, buf, size, offset) == (ssize_t)size ? 0 : -1;
+	return pread(im->file->fd, buf, size, offset) == (ssize_t)size ? 0 : -1;
 }
 
 const unsigned char *
 image_initial(const struct image *im, raddr at, size_t size)
 {
-	const int64_t offset = im->fd < 0 ? -1 : file_offset(im, at, size, 0);
+	const int64_t offset = im->file->fd < 0 ? -1 : file_offset(im, at, size, 0);
 
 	return offset >= 0 && image_fill(im, at, (uint64_t)offset, size) == 0
-		? (const unsigned char *)contents_at(im->contents, (uint64_t)offset)
+		? (const unsigned char *)contents_at(im->file->contents, (uint64_t)offset)
 		: NULL;
 }
 
 /* ---- opening ---- */
 
 static int
-read_phdrs(struct image *im, struct err *e)
+read_phdrs(struct image_file *f, struct err *e)
 {
 	GElf_Ehdr ehdr;
 	size_t nr;
 
-	if (!gelf_getehdr(im->elf, &ehdr) || elf_getphdrnum(im->elf, &nr) < 0 || !nr ||
+	if (!gelf_getehdr(f->elf, &ehdr) || elf_getphdrnum(f->elf, &nr) < 0 || !nr ||
 		nr > MAX_PHDRS)
 		return err_set(e, ENOEXEC, "no usable ELF header");
-	im->class = ehdr.e_ident[EI_CLASS];
-	im->machine = ehdr.e_machine;
-	im->phdr = calloc(nr, sizeof *im->phdr);
-	if (!im->phdr)
+	f->class = ehdr.e_ident[EI_CLASS];
+	f->machine = ehdr.e_machine;
+	f->phdr = calloc(nr, sizeof *f->phdr);
+	if (!f->phdr)
 		return err_set(e, ENOMEM, "cannot read program headers");
 	for (size_t i = 0; i < nr; i++) {
 		GElf_Phdr p;
 
-		if (!gelf_getphdr(im->elf, (int)i, &p))
+		if (!gelf_getphdr(f->elf, (int)i, &p))
 			return err_set(e, ENOEXEC, "unreadable program headers");
-		im->phdr[i] = p;
+		f->phdr[i] = p;
 	}
-	im->nr_phdrs = nr;
+	f->nr_phdrs = nr;
 	return 0;
 }
 
 /* Read the tables of headers, using the first N bytes of the file, which were read before. */
 static int
-image_read_headers(struct image *im, size_t n)
+image_read_headers(struct image_file *f, size_t n)
 {
-	Elf *elf = elf_memory(contents_at(im->contents, 0), n);
+	Elf *elf = elf_memory(contents_at(f->contents, 0), n);
 	uint64_t phdrs, shdrs;
 	GElf_Ehdr h;
 
@@ -172,37 +174,34 @@ image_read_headers(struct image *im, size_t n)
 	phdrs = (uint64_t)h.e_phnum * h.e_phentsize;
 	/* If the number is 0, the first section header has it. */
 	shdrs = (uint64_t)(h.e_shnum ? h.e_shnum : MAX_SECTIONS) * h.e_shentsize;
-	if (h.e_shoff < im->size_bytes && shdrs > im->size_bytes - h.e_shoff)
-		shdrs = im->size_bytes - h.e_shoff;
+	if (h.e_shoff < f->size_bytes && shdrs > f->size_bytes - h.e_shoff)
+		shdrs = f->size_bytes - h.e_shoff;
 	/* Without sections, which may have been cut off, the rest is still useful. */
 	if (h.e_shoff)
-		contents_read(im->contents, im->fd, h.e_shoff, shdrs);
-	return contents_read(im->contents, im->fd, h.e_phoff, phdrs);
+		contents_read(f->contents, f->fd, h.e_shoff, shdrs);
+	return contents_read(f->contents, f->fd, h.e_phoff, phdrs);
 }
 
+/* Read the headers of F, whose descriptor and size are set. */
 static int
-elf_image_open_file(struct image *im, struct err *e)
+image_file_read(struct image_file *f, struct err *e)
 {
-	struct stat st;
 	size_t n;
 
-	if (fstat(im->fd, &st) < 0)
-		return err_set(e, errno, "cannot examine the mapped file");
-	im->size_bytes = (size_t)st.st_size;
-	if (im->size_bytes < sizeof(Elf32_Ehdr) || im->size_bytes > IMAGE_MAX_BYTES)
+	if (f->size_bytes < sizeof(Elf32_Ehdr) || f->size_bytes > IMAGE_MAX_BYTES)
 		return err_set(e, ENOEXEC, "not an ELF file");
-	im->contents = contents_new(im->size_bytes, e);
-	if (!im->contents)
+	f->contents = contents_new(f->size_bytes, e);
+	if (!f->contents)
 		return -1;
-	n = im->size_bytes < HEAD_BYTES ? im->size_bytes : HEAD_BYTES;
-	if (contents_read(im->contents, im->fd, 0, n) < 0 ||
-		memcmp(contents_at(im->contents, 0), ELFMAG, SELFMAG) != 0 ||
-		image_read_headers(im, n) < 0)
+	n = f->size_bytes < HEAD_BYTES ? f->size_bytes : HEAD_BYTES;
+	if (contents_read(f->contents, f->fd, 0, n) < 0 ||
+		memcmp(contents_at(f->contents, 0), ELFMAG, SELFMAG) != 0 ||
+		image_read_headers(f, n) < 0)
 		return err_set(e, ENOEXEC, "not an ELF file");
-	im->elf = elf_memory(contents_at(im->contents, 0), im->size_bytes);
-	if (!im->elf || elf_kind(im->elf) != ELF_K_ELF)
+	f->elf = elf_memory(contents_at(f->contents, 0), f->size_bytes);
+	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF)
 		return err_set(e, ENOEXEC, "not an ELF file");
-	return read_phdrs(im, e);
+	return read_phdrs(f, e);
 }
 
 bool
@@ -210,19 +209,128 @@ image_has_section(const struct image *im, Elf_Scn *section)
 {
 	GElf_Shdr h;
 
-	return im->fd >= 0 && section && gelf_getshdr(section, &h) &&
+	return im->file->fd >= 0 && section && gelf_getshdr(section, &h) &&
 		(h.sh_type == SHT_NOBITS ||
-			contents_read(im->contents, im->fd, h.sh_offset, h.sh_size) == 0);
+			contents_read(im->file->contents, im->file->fd, h.sh_offset, h.sh_size) ==
+				0);
 }
+
+/* ---- files ---- */
+
+static struct image_file *
+image_file_new(struct err *e)
+{
+	struct image_file *f = calloc(1, sizeof *f);
+
+	if (!f || !(f->tables = calloc(1, sizeof *f->tables))) {
+		free(f);
+		err_set(e, ENOMEM, "cannot open an object");
+		return NULL;
+	}
+	elf_version(EV_CURRENT);
+	f->nr_owners = 1;
+	f->fd = -1;
+	return f;
+}
+
+/* Give up F, which may be NULL; its last owner frees it. */
+static void
+image_file_release(struct image_file *f)
+{
+	if (!f || --f->nr_owners)
+		return;
+	if (f->list) {
+		struct image_file **at = &f->list->first;
+
+		while (*at != f)
+			at = &(*at)->next;
+		*at = f->next;
+	}
+	elf_end(f->elf);
+	cleanup_fd(&f->fd);
+	contents_free(f->contents);
+	free(f->phdr);
+	free(f->tables);
+	free(f);
+}
+
+static struct image_file_id
+image_file_id_of(const struct stat *st)
+{
+	return (struct image_file_id){
+		.dev = st->st_dev,
+		.inode = st->st_ino,
+		.size_bytes = (uint64_t)st->st_size,
+		.modified = st->st_mtim,
+		.changed = st->st_ctim,
+	};
+}
+
+static bool
+image_file_has_id(const struct image_file *f, const struct image_file_id *id)
+{
+	return f->id.dev == id->dev && f->id.inode == id->inode &&
+		f->id.size_bytes == id->size_bytes &&
+		f->id.modified.tv_sec == id->modified.tv_sec &&
+		f->id.modified.tv_nsec == id->modified.tv_nsec &&
+		f->id.changed.tv_sec == id->changed.tv_sec &&
+		f->id.changed.tv_nsec == id->changed.tv_nsec;
+}
+
+/*
+ * Return the file FD, which the last owner closes, also on failure: NULL with E.  With LIST it is
+ * the one in LIST, or gets there.
+ */
+static struct image_file *
+image_file_open(int fd, struct image_files *list, struct err *e)
+{
+	struct image_file *f = list ? list->first : NULL;
+	struct image_file_id id;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		close(fd);
+		err_set(e, errno, "cannot examine the mapped file");
+		return NULL;
+	}
+	id = image_file_id_of(&st);
+	while (f && !image_file_has_id(f, &id))
+		f = f->next;
+	if (f) {
+		close(fd);
+		f->nr_owners++;
+		return f;
+	}
+	f = image_file_new(e);
+	if (!f) {
+		close(fd);
+		return NULL;
+	}
+	f->fd = fd;
+	f->size_bytes = (size_t)st.st_size;
+	if (image_file_read(f, e) < 0) {
+		image_file_release(f);
+		return NULL;
+	}
+	f->id = id;
+	if (list) {
+		f->list = list;
+		f->next = list->first;
+		list->first = f;
+	}
+	return f;
+}
+
+/* ---- objects ---- */
 
 /* Get the minimum size of the file from the program headers found in memory. */
 static int
-file_extent(const struct image *im, uint64_t *ret_size, struct err *e)
+file_extent(const struct image_file *f, uint64_t *ret_size, struct err *e)
 {
 	uint64_t size = 0;
 
-	for (size_t i = 0; i < im->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &im->phdr[i];
+	for (size_t i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdr[i];
 
 		if (p->p_type != PT_LOAD)
 			continue;
@@ -255,20 +363,20 @@ open_memory(struct image *im, raddr base, const char *path, struct err *e)
 		return -1;
 	if (n < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(head, ELFMAG, SELFMAG) != 0)
 		return err_set(e, ENOEXEC, "no ELF header at " PRIraddr, base.v);
-	im->elf = elf_memory(head, (size_t)n);
-	if (!im->elf || read_phdrs(im, e) < 0 || file_extent(im, &size, e) < 0)
+	im->file->elf = elf_memory(head, (size_t)n);
+	if (!im->file->elf || read_phdrs(im->file, e) < 0 || file_extent(im->file, &size, e) < 0)
 		return err_set(e, ENOEXEC, "no usable ELF header at " PRIraddr, base.v);
-	elf_end(im->elf);
+	elf_end(im->file->elf);
 	if (size < (uint64_t)n)
 		n = (ssize_t)size;
-	im->elf = NULL;
-	im->size_bytes = size;
-	im->contents = contents_new(size, e);
-	if (!im->contents)
+	im->file->elf = NULL;
+	im->file->size_bytes = size;
+	im->file->contents = contents_new(size, e);
+	if (!im->file->contents)
 		return -1;
-	memcpy(contents_at(im->contents, 0), head, (size_t)n);
-	im->elf = elf_memory(contents_at(im->contents, 0), size);
-	if (!im->elf)
+	memcpy(contents_at(im->file->contents, 0), head, (size_t)n);
+	im->file->elf = elf_memory(contents_at(im->file->contents, 0), size);
+	if (!im->file->elf)
 		return err_set(e, ENOEXEC, "no usable ELF header at " PRIraddr, base.v);
 	return 0;
 }
@@ -277,8 +385,8 @@ open_memory(struct image *im, raddr base, const char *path, struct err *e)
 static void
 find_bias(struct image *im, raddr base)
 {
-	for (size_t i = 0; i < im->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &im->phdr[i];
+	for (size_t i = 0; i < im->file->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &im->file->phdr[i];
 
 		if (p->p_type == PT_LOAD) { /* the first one is the lowest (ELF gABI) */
 			im->bias = base.v - (p->p_vaddr - p->p_offset);
@@ -287,38 +395,37 @@ find_bias(struct image *im, raddr base)
 	}
 }
 
+/* Return an object without a file, or with the file FD; NULL with E. */
 static struct image *
-image_new(struct err *e)
+image_new(struct image_file *file)
 {
-	struct image *im = calloc(1, sizeof *im);
+	struct image *im = file ? calloc(1, sizeof *im) : NULL;
 
-	if (!im || !(im->tables = calloc(1, sizeof *im->tables))) {
-		free(im);
-		err_set(e, ENOMEM, "cannot open an object");
+	if (!im) {
+		image_file_release(file);
 		return NULL;
 	}
-	elf_version(EV_CURRENT);
 	im->nr_owners = 1;
-	im->fd = -1;
+	im->file = file;
 	return im;
 }
 
 int
-image_open(struct image **ret, const struct target *t, raddr base, raddr end, const char *path,
-	uint64_t dev, uint64_t inode, struct err *e)
+image_open(struct image **ret, const struct target *t, const struct region *r,
+	struct image_files *files, struct err *e)
 {
-	struct image *im = image_new(e);
+	const int fd = os_mapping_open(t, r->start, r->end, r->path, r->dev, r->inode);
+	struct image *im = image_new(fd >= 0 ? image_file_open(fd, files, e) : image_file_new(e));
 
 	if (!im)
 		return -1;
 	im->target = t;
-	im->has_holes = path && !major(dev); /* without a path it is the vdso */
-	im->fd = os_mapping_open(t, base, end, path, dev, inode);
-	if ((im->fd >= 0 ? elf_image_open_file(im, e) : open_memory(im, base, path, e)) < 0) {
+	im->has_holes = r->path && !major(r->dev); /* without a path it is the vdso */
+	if (fd < 0 && open_memory(im, r->start, r->path, e) < 0) {
 		image_free(im);
 		return -1;
 	}
-	find_bias(im, base);
+	find_bias(im, r->start);
 	*ret = im;
 	return 0;
 }
@@ -326,19 +433,8 @@ image_open(struct image **ret, const struct target *t, raddr base, raddr end, co
 int
 image_open_fd(struct image **ret, int fd, struct err *e)
 {
-	struct image *im = image_new(e);
-
-	if (!im) {
-		close(fd);
-		return -1;
-	}
-	im->fd = fd;
-	if (elf_image_open_file(im, e) < 0) {
-		image_free(im);
-		return -1;
-	}
-	*ret = im;
-	return 0;
+	*ret = image_new(image_file_open(fd, NULL, e));
+	return *ret ? 0 : -1;
 }
 
 int
@@ -361,11 +457,7 @@ image_free(struct image *im)
 {
 	if (!im || --im->nr_owners)
 		return;
-	elf_end(im->elf);
-	cleanup_fd(&im->fd);
-	contents_free(im->contents);
-	free(im->phdr);
-	free(im->tables);
+	image_file_release(im->file);
 	free(im);
 }
 
@@ -374,19 +466,19 @@ image_free(struct image *im)
 bool
 image_is_from_memory(const struct image *im)
 {
-	return im->fd < 0;
+	return im->file->fd < 0;
 }
 
 int
 image_class(const struct image *im)
 {
-	return im->class;
+	return im->file->class;
 }
 
 int
 image_machine(const struct image *im)
 {
-	return im->machine;
+	return im->file->machine;
 }
 
 uint64_t
@@ -398,13 +490,13 @@ image_bias(const struct image *im)
 size_t
 image_nr_phdrs(const struct image *im)
 {
-	return im->nr_phdrs;
+	return im->file->nr_phdrs;
 }
 
 const Elf64_Phdr *
 image_phdr(const struct image *im, size_t i)
 {
-	return &im->phdr[i];
+	return &im->file->phdr[i];
 }
 
 void
@@ -412,8 +504,8 @@ image_extent(const struct image *im, raddr *ret_start, raddr *ret_end)
 {
 	uint64_t start = UINT64_MAX, end = 0;
 
-	for (size_t i = 0; i < im->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &im->phdr[i];
+	for (size_t i = 0; i < im->file->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &im->file->phdr[i];
 
 		if (p->p_type != PT_LOAD)
 			continue;
@@ -431,9 +523,9 @@ image_extent(const struct image *im, raddr *ret_start, raddr *ret_end)
 const Elf64_Phdr *
 image_phdr_of_type(const struct image *im, uint32_t type)
 {
-	for (size_t i = 0; i < im->nr_phdrs; i++)
-		if (im->phdr[i].p_type == type)
-			return &im->phdr[i];
+	for (size_t i = 0; i < im->file->nr_phdrs; i++)
+		if (im->file->phdr[i].p_type == type)
+			return &im->file->phdr[i];
 	return NULL;
 }
 
@@ -451,8 +543,8 @@ const char *
 image_build_id(const struct image *im, char *buf, size_t size)
 {
 	buf[0] = '\0';
-	for (size_t i = 0; i < im->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &im->phdr[i];
+	for (size_t i = 0; i < im->file->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &im->file->phdr[i];
 		Elf_Data *data;
 		GElf_Nhdr note;
 		size_t at = 0, name, desc;

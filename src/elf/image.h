@@ -15,16 +15,25 @@
 #include "base/raddr.h"
 
 struct image;
+struct region;
 struct target;
 
 /*
- * Open the object whose ELF header is in the mapping [BASE, END).  END is {0} if unknown.  PATH (as
- * in /proc/PID/maps), DEV (makedev) and INODE identify the file; if PATH is NULL or leads to
- * another file by now, memory is read.  Returns 0 with *RET, or -1 with E (ENOEXEC: not an ELF
- * object).
+ * Files whose bytes several objects share: a file that hundred processes have mapped is opened and
+ * read once.  It owns nothing: a file is in the list as long as an object has it, and the list must
+ * outlive these.  A file that was written to is another one.
  */
-int image_open(struct image **ret, const struct target *t, raddr base, raddr end, const char *path,
-	uint64_t dev, uint64_t inode, struct err *e);
+struct image_files {
+	struct image_file *first;
+};
+
+/*
+ * Open the object whose ELF header is in R, a mapping of T, whose end is {0} if unknown.  If its
+ * path is NULL or leads to another file by now, memory is read.  FILES is NULL, or has the files
+ * that are open already.  Returns 0 with *RET, or -1 with E (ENOEXEC: not an ELF object).
+ */
+int image_open(struct image **ret, const struct target *t, const struct region *r,
+	struct image_files *files, struct err *e);
 /* Open an object from a file, without a mapping: its addresses are those in the file. */
 int image_open_file(struct image **ret, const char *path, struct err *e);
 /* As image_open_file(), for descriptor FD, which is closed, also on failure. */

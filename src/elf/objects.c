@@ -162,7 +162,8 @@ objects_by_start(const void *a, const void *b)
  * opened.
  */
 static struct image *
-image_of(const struct region *r, const struct target *t, const struct objects *known)
+image_of(const struct region *r, const struct target *t, const struct objects *known,
+	struct image_files *files)
 {
 	const struct object *o = known ? objects_at(known, r->start) : NULL;
 	struct image *image = NULL;
@@ -171,20 +172,20 @@ image_of(const struct region *r, const struct target *t, const struct objects *k
 	if (o && o->start.v == r->start.v && o->inode == r->inode && o->dev == r->dev &&
 		strcmp(o->path, r->path) == 0)
 		return image_share(o->image);
-	image_open(&image, t, r->start, r->end, r->path, r->dev, r->inode, &ignored);
+	image_open(&image, t, r, files, &ignored);
 	return image;
 }
 
 int
 objects_find(struct objects *o, const struct regions *m, const struct target *t,
-	const struct objects *known, struct err *e)
+	const struct objects *known, struct image_files *files, struct err *e)
 {
 	struct auxv a = read_auxv(t);
 
 	*o = (struct objects){ .vdso = a.vdso };
 	for (size_t i = 0; i < m->nr; i++) {
 		const struct region *r = &m->region[i];
-		struct image *image = is_candidate(m, i) ? image_of(r, t, known) : NULL;
+		struct image *image = is_candidate(m, i) ? image_of(r, t, known, files) : NULL;
 		struct object *found;
 
 		if (!image)

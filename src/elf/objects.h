@@ -13,6 +13,7 @@
 #include "elf/regions.h"
 
 struct image;
+struct image_files;
 struct target;
 
 struct object {
@@ -37,10 +38,10 @@ struct objects {
  * Find the ELF objects in M: every file mapping at offset 0 that begins with an ELF header.  An
  * object that cannot be read is left out.  O must be zeroed or released and must not outlive M.
  * Objects of KNOWN, the result for the same target a moment ago (NULL: no earlier result), that are
- * still mapped are not opened again.
+ * still mapped are not opened again.  FILES as for image_open().
  */
 int objects_find(struct objects *o, const struct regions *m, const struct target *t,
-	const struct objects *known, struct err *e);
+	const struct objects *known, struct image_files *files, struct err *e);
 /*
  * As objects_find(), for a map without its process: finds files that are mapped as the dynamic
  * linker and the kernel map objects, without bss.  Objects have no image, and conclusions from

@@ -34,7 +34,9 @@ struct paths {
 	char v[];
 };
 
-#define PATHS_BYTES 65536
+/* A block of paths: most processes need one of the least size. */
+#define PATHS_LEAST_BYTES 1024
+#define PATHS_MOST_BYTES 65536
 
 struct builder {
 	struct region *v;
@@ -64,9 +66,14 @@ keep_path(struct builder *b, const char *path)
 	if (b->last_path && strcmp(b->last_path, path) == 0)
 		return b->last_path;
 	if (!b->paths || b->paths->room - b->paths->used < size) {
-		size_t room = size > PATHS_BYTES ? size : PATHS_BYTES;
-		struct paths *newer = malloc(sizeof *newer + room);
+		size_t room = b->paths ? 2 * b->paths->room : PATHS_LEAST_BYTES;
+		struct paths *newer;
 
+		if (room > PATHS_MOST_BYTES)
+			room = PATHS_MOST_BYTES;
+		if (room < size)
+			room = size;
+		newer = malloc(sizeof *newer + room);
 		if (!newer)
 			return NULL;
 		*newer = (struct paths){ .older = b->paths, .room = room };

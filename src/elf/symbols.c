@@ -123,7 +123,7 @@ read_gnu_hash(const struct image *im, uint64_t vaddr, struct tables *tb)
 		return false;
 	tb->nr_buckets = head[0];
 	tb->first_hashed = head[1];
-	at += (uint64_t)head[2] * (im->class == ELFCLASS64 ? 8 : 4);
+	at += (uint64_t)head[2] * (im->file->class == ELFCLASS64 ? 8 : 4);
 	tb->bucket = symbols_words_at(im, at, tb->nr_buckets);
 	if (!tb->bucket)
 		return false;
@@ -174,7 +174,7 @@ read_dynamic_tables(const struct image *im, struct tables *tb)
 		return false;
 	str = image_data(im, d.strtab, d.strsz, ELF_T_BYTE);
 	tb->sym = image_data(im, d.symtab,
-		tb->nr_symbols * gelf_fsize(im->elf, ELF_T_SYM, 1, EV_CURRENT), ELF_T_SYM);
+		tb->nr_symbols * gelf_fsize(im->file->elf, ELF_T_SYM, 1, EV_CURRENT), ELF_T_SYM);
 	if (!str || !tb->sym || ((char *)str->d_buf)[str->d_size - 1] != '\0')
 		return false;
 	tb->str = str->d_buf;
@@ -197,12 +197,12 @@ read_whole_tables(const struct image *im, struct tables *tb)
 	GElf_Shdr header = { 0 };
 	Elf_Data *str;
 
-	while (im->fd >= 0 && (section = elf_nextscn(im->elf, section)))
+	while (im->file->fd >= 0 && (section = elf_nextscn(im->file->elf, section)))
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
 			break;
 	if (!section || !header.sh_entsize || header.sh_size / header.sh_entsize > MAX_SYMBOLS)
 		return false;
-	strings = elf_getscn(im->elf, header.sh_link);
+	strings = elf_getscn(im->file->elf, header.sh_link);
 	if (!image_has_section(im, section) || !image_has_section(im, strings))
 		return false;
 	tb->sym = elf_getdata(section, NULL);
@@ -223,12 +223,12 @@ image_section(const struct image *im, const char *name, raddr *ret, uint64_t *re
 	GElf_Shdr header;
 	size_t names;
 
-	if (im->fd < 0 || elf_getshdrstrndx(im->elf, &names) < 0 ||
-		!image_has_section(im, elf_getscn(im->elf, names)))
+	if (im->file->fd < 0 || elf_getshdrstrndx(im->file->elf, &names) < 0 ||
+		!image_has_section(im, elf_getscn(im->file->elf, names)))
 		return -1;
-	while ((section = elf_nextscn(im->elf, section))) {
+	while ((section = elf_nextscn(im->file->elf, section))) {
 		const char *its_name = gelf_getshdr(section, &header)
-			? elf_strptr(im->elf, names, header.sh_name)
+			? elf_strptr(im->file->elf, names, header.sh_name)
 			: NULL;
 
 		if (!its_name || strcmp(its_name, name) != 0 || !(header.sh_flags & SHF_ALLOC))
@@ -246,7 +246,7 @@ image_is_static(const struct image *im)
 	struct dynamic d = { 0 };
 	GElf_Ehdr header;
 
-	if (image_phdr_of_type(im, PT_INTERP) || !gelf_getehdr(im->elf, &header))
+	if (image_phdr_of_type(im, PT_INTERP) || !gelf_getehdr(im->file->elf, &header))
 		return false;
 	read_dynamic(im, &d);
 	return header.e_type == ET_EXEC || d.is_program;
@@ -256,7 +256,7 @@ image_is_static(const struct image *im)
 static const struct tables *
 tables_of(const struct image *im)
 {
-	struct tables *tb = im->tables;
+	struct tables *tb = im->file->tables;
 
 	if (tb->state == TABLES_UNREAD) {
 		bool is_read = image_is_static(im) ? read_whole_tables(im, tb)
@@ -565,7 +565,7 @@ static int
 each_word(const struct image *im, const Elf64_Phdr *p, int (*fn)(raddr at, raddr to, void *arg),
 	void *arg)
 {
-	size_t word = im->class == ELFCLASS64 ? sizeof(uint64_t) : sizeof(uint32_t);
+	size_t word = im->file->class == ELFCLASS64 ? sizeof(uint64_t) : sizeof(uint32_t);
 	raddr start = { p->p_vaddr + im->bias }, first, end;
 	const unsigned char *bytes = image_initial(im, start, p->p_filesz);
 	int stop;
@@ -589,9 +589,9 @@ image_each_pointer(const struct image *im, int (*fn)(raddr at, raddr to, void *a
 	struct pointer_walk w = { im->bias, fn, arg };
 	int stop = image_each_relocation(im, note_pointer, &w);
 
-	for (size_t i = 0; i < im->nr_phdrs && !stop; i++)
-		if (im->phdr[i].p_type == PT_LOAD && im->phdr[i].p_flags & PF_W)
-			stop = each_word(im, &im->phdr[i], fn, arg);
+	for (size_t i = 0; i < im->file->nr_phdrs && !stop; i++)
+		if (im->file->phdr[i].p_type == PT_LOAD && im->file->phdr[i].p_flags & PF_W)
+			stop = each_word(im, &im->file->phdr[i], fn, arg);
 	return stop;
 }
 
@@ -616,5 +616,5 @@ image_each_reference(const struct image *im,
 {
 	struct reference_walk w = { fn, arg };
 
-	return im->class == ELFCLASS64 ? image_each_relocation(im, note_reference, &w) : 0;
+	return im->file->class == ELFCLASS64 ? image_each_relocation(im, note_reference, &w) : 0;
 }

@@ -58,7 +58,7 @@ process_free(struct export_process *p)
 }
 
 static struct export_process *
-process_new(const struct os_running *r)
+process_new(struct export_scan *s, const struct os_running *r)
 {
 	struct export_process *p = calloc(1, sizeof *p);
 
@@ -66,6 +66,7 @@ process_new(const struct os_running *r)
 		return NULL;
 	p->pid = r->pid;
 	p->start_ticks = r->start_ticks;
+	p->files = &s->files;
 	p->target = (struct target)TARGET_NONE;
 	return p;
 }
@@ -140,7 +141,7 @@ process_judge(struct export_scan *s, struct export_process *p, const struct os_r
 static int
 process_read_space(struct export_process *p, struct err *e)
 {
-	const struct space_options opt = { 0 };
+	const struct space_options opt = { .files = p->files };
 	struct space *s = &p->space;
 
 	if ((s->own ? space_read_again(s, &p->target, &opt, e)
@@ -248,7 +249,7 @@ take_running(struct export_scan *s, const struct os_running *r, size_t nr)
 		if (at < s->processes.nr && old[at]->pid == r[i].pid &&
 			old[at]->start_ticks == r[i].start_ticks)
 			v[i - failed] = old[at++];
-		else if (!(v[i - failed] = process_new(&r[i])))
+		else if (!(v[i - failed] = process_new(s, &r[i])))
 			failed++;
 	}
 	while (at < s->processes.nr)

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "elf/image.h"
 #include "export/facts.h"
 #include "export/kinds.h"
 #include "export/match.h"
@@ -29,8 +30,9 @@ struct export_process {
 	bool is_read;	      /* GROUP and SUMS are of the last update */
 	char group[EXPORT_NAME_BYTES];
 	struct export_sums sums;
-	struct target target; /* open if the process is wanted */
-	struct space space;   /* empty if it takes much memory */
+	struct image_files *files; /* of the scan */
+	struct target target;	   /* open if the process is wanted */
+	struct space space;	   /* empty if it takes much memory */
 };
 
 /* The reasons why a process is missing from an answer although it still runs. */
@@ -54,6 +56,7 @@ struct export_scan {
 		struct export_process **v; /* sorted by PID */
 		size_t nr, room;
 	} processes;
+	struct image_files files;	      /* of all processes */
 	size_t nr_left_out;		      /* wanted, but there were more than max_processes */
 	uint64_t nr_errors[NR_EXPORT_ERRORS]; /* since the beginning */
 	uint64_t nr_updates;

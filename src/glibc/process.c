@@ -3,12 +3,13 @@
 #include "glibc/process.h"
 
 int
-process_read_with(struct process *p, const struct target *t, const struct process *known,
-	const struct regions_listener *listener, struct err *e)
+process_read_with(struct process *p, const struct target *t, const struct process_sources *from,
+	struct err *e)
 {
 	*p = (struct process){ .target = t };
-	if (regions_read_with(&p->maps, t, listener, e) == 0 &&
-		objects_find(&p->objects, &p->maps, t, known ? &known->objects : NULL, e) == 0)
+	if (regions_read_with(&p->maps, t, from->listener, e) == 0 &&
+		objects_find(&p->objects, &p->maps, t, from->known ? &from->known->objects : NULL,
+			from->files, e) == 0)
 		return 0;
 	process_release(p);
 	return -1;
@@ -17,7 +18,7 @@ process_read_with(struct process *p, const struct target *t, const struct proces
 int
 process_read(struct process *p, const struct target *t, struct err *e)
 {
-	return process_read_with(p, t, NULL, NULL, e);
+	return process_read_with(p, t, &(struct process_sources){ 0 }, e);
 }
 
 int

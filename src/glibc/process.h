@@ -28,12 +28,16 @@ struct process {
  */
 int process_read(struct process *p, const struct target *t, struct err *e);
 
-/*
- * As process_read(), with LISTENER as for regions_read_with() and KNOWN, an earlier reading of the
- * same target, as for objects_find(); either may be NULL.
- */
-int process_read_with(struct process *p, const struct target *t, const struct process *known,
-	const struct regions_listener *listener, struct err *e);
+/* Earlier findings that save work when a process is read; each may be NULL. */
+struct process_sources {
+	const struct process *known;		 /* an earlier reading of the same target */
+	struct image_files *files;		 /* see image_open() */
+	const struct regions_listener *listener; /* see regions_read_with() */
+};
+
+/* As process_read(). */
+int process_read_with(struct process *p, const struct target *t, const struct process_sources *from,
+	struct err *e);
 
 /*
  * Find the present arenas; P may have arenas already.  KNOWN is an earlier reading of the same

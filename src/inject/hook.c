@@ -69,7 +69,8 @@ setting_new(struct inject_target *callee, struct err *e)
 		return NULL;
 	}
 	s->callee = callee;
-	if (process_read_with(&s->process, callee->target, callee->process, NULL, e) < 0 ||
+	if (process_read_with(&s->process, callee->target,
+		    &(struct process_sources){ .known = callee->process }, e) < 0 ||
 		patch_area_find(&s->area, callee->target, &s->process.maps, e) < 0)
 		return NULL;
 	return take_ptr(&s);

@@ -60,7 +60,8 @@ find_loaded(const struct inject_target *callee, const struct load *l, struct err
 	auto_process struct process now = { 0 };
 	const struct object *found;
 
-	if (process_read_with(&now, callee->target, callee->process, NULL, e) < 0)
+	if (process_read_with(&now, callee->target,
+		    &(struct process_sources){ .known = callee->process }, e) < 0)
 		return -1;
 	found = object_with_id(&now.objects, l->build_id);
 	if (found)

@@ -250,7 +250,8 @@ space_take_process(struct space *s, const struct target *t, const struct space_o
 		s->own = calloc(1, sizeof *s->own);
 		if (!s->own)
 			return err_set(e, errno, "cannot keep the mappings of %d", t->pid);
-		if (process_read_with(s->own, t, opt->known, listener, e) < 0)
+		if (process_read_with(s->own, t,
+			    &(struct process_sources){ opt->known, opt->files, listener }, e) < 0)
 			return -1;
 		process_find_arenas(s->own, opt->known, &ignored);
 		s->process = s->own;

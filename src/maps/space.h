@@ -26,6 +26,8 @@ struct space_options {
 	const struct process *process;
 	/* An earlier reading, which saves work: see process_read_with().  May be NULL. */
 	const struct process *known;
+	/* Files that several spaces share: see image_open().  May be NULL. */
+	struct image_files *files;
 	/*
 	 * Number of blocks that malloc has mapped separately, by its own account (mp_.n_mmaps); 0:
 	 * unknown.  If fewer are found at first, the search continues longer.

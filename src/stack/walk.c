@@ -372,8 +372,8 @@ open_vdso(struct walker *w)
 		return;
 	w->has_opened_vdso = true;
 	if (w->objects->vdso.v &&
-		image_open(&o->image, w->target, w->objects->vdso, (raddr){ 0 }, NULL, 0, 0,
-			&ignored) == 0)
+		image_open(&o->image, w->target, &(struct region){ .start = w->objects->vdso },
+			NULL, &ignored) == 0)
 		image_extent(o->image, &o->start, &o->end);
 }
 

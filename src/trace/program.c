@@ -76,7 +76,8 @@ program_read_process(struct trace_program *p, struct err *e)
 	bool is_same;
 
 	(void)target_renew(&p->target);
-	if (process_read_with(&fresh, &p->target, p->walker ? &p->process : NULL, NULL, e) < 0)
+	if (process_read_with(&fresh, &p->target,
+		    &(struct process_sources){ .known = p->walker ? &p->process : NULL }, e) < 0)
 		return -1;
 	if (check_still_runs(p, e) < 0) {
 		process_release(&fresh);

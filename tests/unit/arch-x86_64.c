@@ -403,7 +403,7 @@ test_leaves(const struct target *t, struct elf_page *page)
 
 	elf_page_fill(page, EM_X86_64, names);
 	page->got = (uint64_t)-0x40;
-	ok(image_open(&image, t, (raddr){ (uintptr_t)page }, (raddr){ 0 }, NULL, 0, 0, &e) == 0,
+	ok(image_open(&image, t, &(struct region){ .start = { (uintptr_t)page } }, NULL, &e) == 0,
 		"an object %s", e.msg);
 	o.image = image;
 

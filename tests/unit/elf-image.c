@@ -5,15 +5,18 @@
 #define _GNU_SOURCE
 #include <config.h>
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "elf/image.h"
+#include "elf/regions.h"
 #include "elf/symbols.h"
 #include "os/os.h"
 #include "os/target.h"
@@ -108,10 +111,15 @@ test_initialisers(const struct target *t)
 	dladdr((void *)&number, &info);
 	stat("/proc/self/exe", &st);
 	ok(realpath("/proc/self/exe", path) &&
-			image_open(&file, t, (raddr){ (uintptr_t)info.dli_fbase }, (raddr){ 0 },
-				path, st.st_dev, st.st_ino, &e) == 0 &&
-			image_open(&memory, t, (raddr){ (uintptr_t)info.dli_fbase }, (raddr){ 0 },
-				NULL, 0, 0, &e) == 0,
+			image_open(&file, t,
+				&(struct region){ .start = { (uintptr_t)info.dli_fbase },
+					.path = path,
+					.dev = st.st_dev,
+					.inode = st.st_ino },
+				NULL, &e) == 0 &&
+			image_open(&memory, t,
+				&(struct region){ .start = { (uintptr_t)info.dli_fbase } }, NULL,
+				&e) == 0,
 		"this program is an object");
 	bytes = image_initial(file, at, sizeof initial);
 	if (ok(bytes, "its data can be seen as it was"))
@@ -125,6 +133,80 @@ test_initialisers(const struct target *t)
 #endif
 	image_free(file);
 	image_free(memory);
+}
+
+static size_t
+nr_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t nr = 0;
+
+	while (d && readdir(d))
+		nr++;
+	closedir(d);
+	return nr;
+}
+
+/* Map FILE, which is at PATH, as ld.so maps an object. */
+static struct region
+map_file(int file, const char *path)
+{
+	struct stat st;
+	char *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
+
+	fstat(file, &st);
+	return (struct region){
+		.start = { (uintptr_t)at },
+		.end = { (uintptr_t)at + 4096 },
+		.path = path,
+		.dev = st.st_dev,
+		.inode = st.st_ino,
+	};
+}
+
+/* Objects of one file share its bytes, until the file is written to. */
+static void
+test_files(const struct target *t, const char *libc)
+{
+	char path[] = "/tmp/elf-image-XXXXXX", command[8192];
+	const int file = mkstemp(path);
+	struct image_files files = { 0 };
+	struct image *one = NULL, *two = NULL, *other = NULL;
+	struct image_symbol s1 = { 0 }, s2 = { 0 };
+	struct region r1, r2;
+	size_t before;
+	struct err e = { 0 };
+
+	snprintf(command, sizeof command, "cat '%s' >%s", libc, path);
+	ok(file >= 0 && system(command) == 0, "a copy of libc");
+	r1 = map_file(file, path);
+	r2 = map_file(file, path);
+	before = nr_descriptors();
+	ok(image_open(&one, t, &r1, &files, &e) == 0 && image_open(&two, t, &r2, &files, &e) == 0,
+		"it is opened where it is mapped twice %s", e.msg);
+	is_u64(nr_descriptors(), before + 1, "with one descriptor");
+	ok(image_find(one, "malloc", &s1) == 0 && image_find(two, "malloc", &s2) == 0,
+		"both have malloc");
+	is_u64(s2.addr.v - s1.addr.v, r2.start.v - r1.start.v, "each at its own address");
+	ok(pwrite(file, "x", 1, lseek(file, 0, SEEK_END)) == 1, "the file is written to");
+	ok(image_open(&other, t, &r1, &files, &e) == 0, "it is opened again %s", e.msg);
+	is_u64(nr_descriptors(), before + 2, "as another file");
+	image_free(one);
+	ok(image_find(two, "free", &s2) == 0, "what one of two gives up the other has");
+	image_free(two);
+	is_u64(nr_descriptors(), before + 1, "the last one closes it");
+	ok(files.first && image_find(other, "malloc", &s2) == 0 && s2.addr.v == s1.addr.v,
+		"the other file is still there");
+	image_free(other);
+	is_u64(nr_descriptors(), before, "and is closed, too");
+	ok(!files.first, "no file is left");
+	ok(pwrite(file, "none", 4, 0) == 4, "it becomes another kind of file");
+	ok(image_open(&one, t, &r1, &files, &e) < 0 && !files.first && nr_descriptors() == before,
+		"which is refused, and not kept: %s", e.msg);
+	munmap((void *)(uintptr_t)r1.start.v, 4096);
+	munmap((void *)(uintptr_t)r2.start.v, 4096);
+	unlink(path);
+	close(file);
 }
 
 /* Whose symbols are in sections of its file; of static-pie libc's malloc is a local one. */
@@ -159,19 +241,22 @@ main(void)
 	struct err e = { 0 };
 	struct stat st;
 	char path[4096], id[2][64];
-	raddr base, start, end;
+	struct region at = { .path = path };
+	raddr start, end;
 
-	find_libc(path, sizeof path, &base);
+	find_libc(path, sizeof path, &at.start);
 	stat(path, &st);
+	at.dev = st.st_dev;
+	at.inode = st.st_ino;
 	ok(target_open(&t, getpid(), &e) == 0, "we can look at ourselves %s", e.msg);
-	ok(image_open(&file, &t, base, (raddr){ 0 }, path, st.st_dev, st.st_ino, &e) == 0,
-		"from the file %s", e.msg);
+	ok(image_open(&file, &t, &at, NULL, &e) == 0, "from the file %s", e.msg);
 	ok(!image_is_from_memory(file), "the file was taken");
 	ok(!image_is_static(file), "libc is no static program");
 	check_static("ledger-static");
 	check_static("ledger-static-pie");
 	check_libc(file);
-	ok(image_open(&memory, &t, base, (raddr){ 0 }, path, st.st_dev, st.st_ino + 1, &e) == 0,
+	at.inode++;
+	ok(image_open(&memory, &t, &at, NULL, &e) == 0,
 		"from memory, as another file is there now %s", e.msg);
 	ok(image_is_from_memory(memory), "memory was taken");
 	check_libc(memory);
@@ -182,12 +267,13 @@ main(void)
 	image_extent(memory, &start, &end);
 	ok(raddr_in((raddr){ (uintptr_t)malloc_trim }, start, end), "the extent holds malloc_trim");
 	ok(raddr_in((raddr){ (uintptr_t)stderr }, start, end), "and stderr, which is data");
-	ok(image_open(&none, &t, (raddr){ (uintptr_t)path & ~0xfffULL }, (raddr){ 0 }, NULL, 0, 0,
+	ok(image_open(&none, &t, &(struct region){ .start = { (uintptr_t)path & ~0xfffULL } }, NULL,
 		   &e) < 0,
 		"memory without an ELF header is refused: %s", e.msg);
-	ok(image_open(&none, &t, (raddr){ 4096 }, (raddr){ 0 }, NULL, 0, 0, &e) < 0,
+	ok(image_open(&none, &t, &(struct region){ .start = { 4096 } }, NULL, &e) < 0,
 		"so is memory that is not mapped: %s", e.msg);
 	test_initialisers(&t);
+	test_files(&t, path);
 	image_free(file);
 	image_free(memory);
 	image_free(NULL);

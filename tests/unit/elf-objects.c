@@ -23,7 +23,7 @@ find(struct regions *m, struct objects *o, struct target *t)
 	struct err e = { 0 };
 
 	if (target_open(t, getpid(), &e) < 0 || regions_read(m, t, &e) < 0 ||
-		objects_find(o, m, t, NULL, &e) < 0) {
+		objects_find(o, m, t, NULL, NULL, &e) < 0) {
 		printf("# %s\n", e.msg);
 		return false;
 	}
@@ -75,7 +75,7 @@ test_known(void)
 
 	ok(lib && find(&m, &o, &t), "objects with a library");
 	dlclose(lib);
-	ok(regions_read(&m2, &t, &e) == 0 && objects_find(&o2, &m2, &t, &o, &e) == 0,
+	ok(regions_read(&m2, &t, &e) == 0 && objects_find(&o2, &m2, &t, &o, NULL, &e) == 0,
 		"and without it %s", e.msg);
 	is_u64(o2.nr, o.nr - 1, "one less");
 	for (size_t i = 0; i < o2.nr; i++) {
@@ -93,7 +93,7 @@ test_known(void)
 	/* At the address of libc there may be another file now. */
 	for (size_t i = 0; i < o2.nr; i++)
 		o2.v[i].inode++;
-	ok(objects_find(&o, &m2, &t, &o2, &e) == 0 && o.nr == o2.nr &&
+	ok(objects_find(&o, &m2, &t, &o2, NULL, &e) == 0 && o.nr == o2.nr &&
 			o.v[0].image != o2.v[0].image,
 		"another file is another object");
 }

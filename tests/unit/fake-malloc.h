@@ -410,6 +410,7 @@ static inline bool
 fake_start(struct fake_child *fc, const struct fake *f, bool has_file)
 {
 	const struct region *r;
+	struct region first;
 	const char *said;
 	uint64_t base = 0;
 
@@ -426,9 +427,12 @@ fake_start(struct fake_child *fc, const struct fake *f, bool has_file)
 			"%s%s: made", f->name, has_file ? ", with a file" : ""))
 		return false;
 	r = regions_find(&fc->v.p.maps, (raddr){ base });
-	if (!ok(r &&
-			    image_open(&fc->libc.image, &fc->v.t, (raddr){ base }, r->end, r->path,
-				    r->dev, r->inode, &fc->v.e) == 0,
+	if (!ok(r, "the fake is mapped"))
+		return false;
+	/* Without a file, the kernel may have joined it with the memory before. */
+	first = *r;
+	first.start = (raddr){ base };
+	if (!ok(image_open(&fc->libc.image, &fc->v.t, &first, NULL, &fc->v.e) == 0,
 		    "the fake is an object %s", fc->v.e.msg))
 		return false;
 	ok(image_is_from_memory(fc->libc.image) == !has_file, "and read from where it should be");

@@ -139,7 +139,7 @@ stop_and_walk(pid_t pid, struct stack *ret, struct err *e)
 	ssize_t n;
 
 	if (target_open(&t, pid, e) < 0 || regions_read(&m, &t, e) < 0 ||
-		objects_find(&o, &m, &t, NULL, e) < 0 || walker_new(&w, &t, &o, e) < 0)
+		objects_find(&o, &m, &t, NULL, NULL, e) < 0 || walker_new(&w, &t, &o, e) < 0)
 		return false;
 	do { /* "ready" is written just before it waits */
 		if (os_thread_syscall(&t, pid, &s, e) < 0)
