@@ -37,6 +37,14 @@ ui_json_text(const char *s)
 	return printable ? json_string(text_printable(s, printable, size)) : NULL;
 }
 
+int
+ui_json_put_string(const char *s, FILE *f)
+{
+	json_auto_t *string = ui_json_string(s);
+
+	return string ? json_dumpf(string, f, JSON_ENCODE_ANY) : -1;
+}
+
 json_t *
 ui_json_address(raddr a)
 {

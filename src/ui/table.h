@@ -32,6 +32,9 @@ int ui_table_cell(struct ui_table *t, const char *text, struct err *e);
 int ui_table_cell_marked(struct ui_table *t, const char *text, bool is_guess, struct err *e);
 /* Add a row: its cells, then NULL. */
 int ui_table_add(struct ui_table *t, struct err *e, ...) __attribute__((sentinel));
+/* Mark the cell that was added last, if the output has colours. */
+enum ui_mark { UI_PLAIN, UI_BOLD, UI_FAINT };
+void ui_table_mark(struct ui_table *t, enum ui_mark mark);
 int ui_table_print(struct ui_table *t, struct err *e);
 /* Below a table cut by --lines, print that NR_MORE rows follow; nothing for 0. */
 void ui_print_more(FILE *f, size_t nr_more);

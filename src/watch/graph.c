@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "ui/units.h"
-#include "watch/cells.h"
+#include "ui/cells.h"
 
 /* The columns before the graph: "1023.9 KiB |". */
 #define LABEL_COLUMNS 12

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "watch/cells.h"
+#include "ui/cells.h"
 
 /* Return TEXT cut to COLUMNS, owned by the caller; NULL: no memory. */
 static char *

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ui/units.h"
-#include "watch/cells.h"
+#include "ui/cells.h"
 #include "watch/graph.h"
 
 /* Widths of columns, with the two blanks before each but the names. */

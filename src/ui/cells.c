@@ -1,9 +1,10 @@
 #include <config.h>
 
-#include "watch/cells.h"
+#include "ui/cells.h"
 
 #include <langinfo.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -123,6 +124,26 @@ cells_put(FILE *f, const char *text, int width, bool is_right)
 		put_part(f, text, 0, wide);
 	if (!is_right && wide < width)
 		fprintf(f, "%*s", width - wide, "");
+}
+
+char *
+cells_cut(const char *text, int width)
+{
+	const int wide = cells_width(text);
+	char *ret = NULL;
+	size_t size;
+	FILE *f = open_memstream(&ret, &size);
+
+	if (!f)
+		return NULL;
+	if (wide > width)
+		put_without_middle(f, text, wide, width);
+	else
+		put_part(f, text, 0, wide);
+	if (fclose(f) == 0)
+		return ret;
+	free(ret);
+	return NULL;
 }
 
 void

@@ -1,8 +1,8 @@
 /*
  * cells: text in columns of a terminal.
  */
-#ifndef MEMDIAG_WATCH_CELLS_H
-#define MEMDIAG_WATCH_CELLS_H
+#ifndef MEMDIAG_UI_CELLS_H
+#define MEMDIAG_UI_CELLS_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,6 +19,12 @@ int cells_width(const char *text);
  * that has no width of its own, becomes "?".
  */
 void cells_put(FILE *f, const char *text, int width, bool is_right);
+
+/*
+ * Return TEXT in WIDTH columns or fewer, without its middle if it is longer.  The caller frees the
+ * result; NULL if memory is exhausted.
+ */
+char *cells_cut(const char *text, int width);
 
 /* As cells_put(), without blanks, and without its end if TEXT is longer. */
 void cells_put_line(FILE *f, const char *text, int width);
