@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "recording/changes.h"
 #include "recording/log-format.h"
 #include "recording/log-writer.h"
 #include "recording/parts.h"
@@ -491,6 +492,56 @@ has_mappings(const struct history *h)
 		h->mapped_peak.at_ns == truth.mapped_peak_at * NS_PER_TICK;
 }
 
+/* Whether changes, summed up, are what was live at the greatest maximum of each of NR stretches. */
+static bool
+is_sum_of_changes(const struct history_changes *c, size_t nr)
+{
+	struct amount live[NR_SITES] = { 0 };
+	size_t at = 0;
+
+	if (c->steps.nr != nr)
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		const struct history_step *step = &c->steps.v[i];
+		size_t best = i * truth.nr_intervals / nr;
+		int64_t mapped = -1;
+
+		for (size_t k = best; k < (i + 1) * truth.nr_intervals / nr; k++) {
+			if (truth.interval[k].sum.bytes > truth.interval[best].sum.bytes)
+				best = k;
+			if (truth.interval[k].mapped_bytes > mapped)
+				mapped = truth.interval[k].mapped_bytes;
+		}
+		for (; at < step->end; at++)
+			amount_add(&live[c->changes.v[at].site], &c->changes.v[at].more);
+		if (step->at_ns != truth.interval[best].at * NS_PER_TICK ||
+			step->live_bytes != truth.interval[best].sum.bytes ||
+			step->mapped_bytes != mapped)
+			return false;
+		for (int s = 0; s < NR_OF_BLOCKS; s++)
+			if (!same(&live[s], &truth.interval[best].live[s]))
+				return false;
+		for (int s = NR_OF_BLOCKS; s < NR_SITES; s++)
+			if (live[s].blocks || live[s].bytes)
+				return false;
+	}
+	return at == c->changes.nr;
+}
+
+static bool
+has_changes(const struct history *h, struct recording *r)
+{
+	const size_t most = 1 + pick((unsigned int)truth.nr_intervals + 3);
+	auto_changes struct history_changes c = { .steps = { .nr = 0 } };
+	struct err e;
+
+	if (history_changes_read(&c, h, r, most, &e) < 0) {
+		printf("# %s\n", e.msg);
+		return false;
+	}
+	return is_sum_of_changes(&c, most < truth.nr_intervals ? most : truth.nr_intervals);
+}
+
 /* Whether what was read as H, and what R gives again of all intervals, is the truth. */
 static const char *
 find_difference(const struct history *h, struct recording *r)
@@ -522,7 +573,9 @@ find_difference(const struct history *h, struct recording *r)
 		printf("# %s\n", e.msg);
 		return "that it can be read again";
 	}
-	return c.is_bad || c.next != truth.nr_intervals ? "moments" : NULL;
+	if (c.is_bad || c.next != truth.nr_intervals)
+		return "moments";
+	return has_changes(h, r) ? NULL : "changes between moments";
 }
 
 static bool
