@@ -543,31 +543,38 @@ cmd_timeline_plot_dhat(const struct plot_work *p, struct ui_output *out, struct 
 		: 0;
 }
 
+/* The most moments of a page: a column of two or three pixels each. */
+#define PAGE_MOMENTS 500
+
 static int
 cmd_timeline_plot_html(const struct plot_work *p, struct ui_output *out, struct err *e)
 {
-	const struct history *h = p->v->h;
 	struct profile_io_options *how = &p->o->io;
 	auto_profile struct profile *profile = NULL;
 	auto_calls struct calls c = { 0 };
-	auto_free char *name = NULL;
-	char time[32];
-	struct report_view peak = { .c = &c, .ui = &p->o->ui, .by_cum = how->by_cum };
+	auto_changes struct history_changes changes = { .steps = { .nr = 0 } };
+	auto_free uint32_t *samples = NULL;
+	int type;
 
-	timeline_time(h->peak.at_ns, TIMELINE_MOMENT_NS, time, sizeof time);
-	if (asprintf(&name, "The peak, at %s", time) < 0) {
-		name = NULL;
-		return err_set(e, ENOMEM, "cannot write the page");
-	}
-	how->calls.type = how->objects ? 0 : 1;
-	if (history_peak_profile(&profile, h, p->r, e) < 0 ||
-		symbols_find(profile, &how->symbols, e) < 0 ||
-		calls_make(&c, profile, &how->calls, e) < 0)
+	if (history_changes_read(&changes, p->v->h, p->r, PAGE_MOMENTS, e) < 0 ||
+		history_profile_by_site(&profile, &samples, p->v->h, p->r, e) < 0 ||
+		symbols_find(profile, &how->symbols, e) < 0)
 		return -1;
-	peak.p = profile;
-	peak.file = name;
-	peak.limit = how->limit;
-	return timeline_print_html(p->v, &peak, out, e);
+	type = profile_find_type(profile, how->objects ? "peak_objects" : "peak_space");
+	how->calls.type = type < 0 ? 0 : (size_t)type;
+	if (calls_make(&c, profile, &how->calls, e) < 0)
+		return -1;
+	return timeline_print_html(p->v,
+		&(struct report_view){
+			.p = profile,
+			.c = &c,
+			.ui = &p->o->ui,
+			.file = p->v->file,
+			.moments = &(struct report_moments){ &changes, samples },
+			.by_cum = how->by_cum,
+			.source = how->source,
+		},
+		out, e);
 }
 
 /* Formats of the timeline; moments are written in the formats of reports. */
@@ -623,6 +630,9 @@ cmd_timeline_set_format(struct cmd_timeline_options *o, struct err *e)
 		return err_set_kind(
 			e, ERR_USAGE, 0, "--follow writes text, csv or json, not %s", plot->name);
 	o->plot = is_report ? NULL : plot;
+	/* The options of a page go with that of a timeline, too. */
+	if (o->plot && strcmp(name, report_format_html.name) == 0)
+		o->io.format = &report_format_html;
 	if (is_report)
 		o->io.format = report;
 	return 0;

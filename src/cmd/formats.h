@@ -10,6 +10,7 @@
 #define REPORT_FORMATS(X)                                                                          \
 	X(text)                                                                                    \
 	X(tree)                                                                                    \
+	X(peek)                                                                                    \
 	X(flame)                                                                                   \
 	X(html)                                                                                    \
 	X(graph)                                                                                   \
@@ -17,7 +18,8 @@
 	X(json)                                                                                    \
 	X(pprof)                                                                                   \
 	X(heap)                                                                                    \
-	X(folded)
+	X(folded)                                                                                  \
+	X(speedscope)
 
 #define REPORT_FORMAT(name) extern const struct report_format report_format_##name;
 REPORT_FORMATS(REPORT_FORMAT)

@@ -26,6 +26,13 @@ static const struct ui_option options[] = {
 	{ "symbols-inside", 0, NULL, 2,
 		"with --format=heap: write names too, for machines without the programs", UI_FLAG,
 		AT(symbols_inside) },
+	{ "source", 0, "DIR", 2,
+		"with --format=html: show the lines of functions, from source files below DIR",
+		UI_DIRECTORY, AT(source) },
+	{ "peek", 0, "REGEX", 2,
+		"show the callers and callees of the functions that match: the option of "
+		"--format=peek, and a short form of it",
+		UI_STRING, AT(peek) },
 	{ "lines", 'n', "N", 2, "at most N rows; 0 is all (30)", UI_NUMBER, AT(limit),
 		UI_GIVEN(struct profile_io_options, has_limit) },
 	{ "by", 0, "WHAT", 3, "add up by {words} (function)", UI_WORD, AT(calls.by),
@@ -57,8 +64,14 @@ is_conversion(const struct profile_io_options *o)
 int
 profile_io_begin(struct profile_io_options *o, const struct ui_options *ui, struct err *e)
 {
+	if (o->peek && !o->format)
+		o->format = &report_format_peek;
+	if (o->peek && (o->format != &report_format_peek || ui->json))
+		return err_set_kind(e, ERR_USAGE, 0, "--peek is an option of --format=peek");
 	if (!o->format)
 		o->format = ui->json ? &report_format_json : &report_format_text;
+	if (o->source && o->format != &report_format_html)
+		return err_set_kind(e, ERR_USAGE, 0, "--source is an option of --format=html");
 	if (!o->has_limit && o->format->can & FORMAT_HAS_ROWS)
 		o->limit = o->format->rows;
 	if (is_conversion(o) && (o->calls.focus || o->calls.ignore || o->calls.hide))
@@ -188,6 +201,8 @@ profile_io_write(struct report_view *v, const struct profile_io_options *o,
 		return -1;
 	v->c = &c;
 	v->limit = o->limit;
+	v->peek = o->peek;
+	v->source = o->source;
 	v->by_cum = o->by_cum;
 	v->symbols_inside = o->symbols_inside;
 	v->warnings = w;

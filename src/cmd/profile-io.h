@@ -19,6 +19,8 @@ struct profile_io_options {
 	struct calls_options calls;
 	size_t limit;
 	const struct report_format *format; /* NULL: not given */
+	const char *source;		    /* directory of source files; NULL: not given */
+	const char *peek;		    /* functions of format peek; NULL: not given */
 	bool has_limit, objects, by_cum, symbols_inside;
 	bool with_blocks; /* show blocks next to bytes, in text and JSON, if the profile has them */
 };

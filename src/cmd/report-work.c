@@ -81,6 +81,9 @@ static const struct ui_option options[] = {
 		offsetof(struct report_work, io.format), .word = report_format_word,
 		.note = report_format_note, .set = report_work_set_format,
 		.wrong = "is not a format" },
+	{ "open", 0, NULL, 2,
+		"write a page (--format=html) to a temporary file, and open it with xdg-open",
+		UI_FLAG, UI_AT(struct report_work, opens) },
 	{ "value", 0, "VALUE", 3,
 		"add up in-use, allocated, peak or temporary memory of malloc, mapped or "
 		"mapped-allocated memory of mmap, or a type of the file (in-use)",
@@ -603,6 +606,9 @@ check_redaction(const struct report_work *w, struct err *e)
 	if (w->nr_addresses)
 		return err_set_kind(
 			e, ERR_USAGE, 0, "--addresses lists addresses, which --redact removes");
+	if (w->io.source)
+		return err_set_kind(
+			e, ERR_USAGE, 0, "--source shows lines of code, which --redact removes");
 	if (w->save)
 		return err_set_kind(e, ERR_USAGE, 0,
 			"--save writes all names, and --redact removes them: one at a time");
@@ -617,12 +623,49 @@ run_begun(struct report_work *w, struct err *e)
 	return w->every_ns ? run_again(w, e) : report_work_run_once(w, e);
 }
 
+static int
+run_opening(struct report_work *w, struct err *e)
+{
+	auto_open_page struct open_page page = { .path = NULL };
+	int status;
+
+	if (!w->opens)
+		return run_begun(w, e);
+	if (open_page_begin(&page, e) < 0)
+		return -1;
+	w->ui.output = page.path;
+	w->ui.is_private = true;
+	status = run_begun(w, e);
+	if (status < 0)
+		return -1;
+	if (!w->ui.quiet)
+		fprintf(stderr, "The page is %s\n", page.path);
+	return open_page_show(&page, e) < 0 ? -1 : status;
+}
+
+/* Set the format of --open.  0, or -1 with E. */
+static int
+check_opening(struct report_work *w, struct err *e)
+{
+	if (!w->opens)
+		return 0;
+	if (w->ui.output || w->every_ns)
+		return err_set_kind(e, ERR_USAGE, 0,
+			"--open writes one page to a file of its own: --output and --every do not go with it");
+	if (w->ui.json || (w->io.format && w->io.format != &report_format_html))
+		return err_set_kind(e, ERR_USAGE, 0, "--open opens a page: --format=html");
+	w->io.format = &report_format_html;
+	return 0;
+}
+
 int
 report_work_run(struct report_work *w, struct err *e)
 {
 	int status;
 
 	limits_set(&w->ui);
+	if (check_opening(w, e) < 0)
+		return -1;
 	if (profile_io_begin(&w->io, &w->ui, e) < 0)
 		return -1;
 	if (w->every_ns && !(w->io.format->can & FORMAT_TAKES_REPEATS))
@@ -632,7 +675,7 @@ report_work_run(struct report_work *w, struct err *e)
 		return err_set_kind(e, ERR_USAGE, 0, "--addresses is for text and --json");
 	if (check_redaction(w, e) < 0 || redaction_begin(&w->redaction, e) < 0)
 		return -1;
-	status = run_begun(w, e);
+	status = run_opening(w, e);
 	redaction_release(&w->redaction);
 	return status;
 }

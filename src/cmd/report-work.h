@@ -5,6 +5,7 @@
 #ifndef MEMDIAG_CMD_REPORT_WORK_H
 #define MEMDIAG_CMD_REPORT_WORK_H
 
+#include "cmd/open-page.h"
 #include "cmd/profile-io.h"
 #include "cmd/redaction.h"
 #include "recording/choice.h"
@@ -15,6 +16,7 @@ struct report_work {
 	struct ui_options ui;
 	struct profile_io_options io;
 	struct redaction_options redaction;
+	bool opens;	   /* write a page to a temporary file, and open it */
 	const char *file;  /* NULL: read the process in UI */
 	const char *base;  /* the profile to subtract; NULL: none is subtracted */
 	const char *value; /* --value; NULL: the type that the profile shows by default */

@@ -130,6 +130,11 @@ leaf_pages_end_thread(struct leaf_pages *c)
 
 /* Maximum gap of pagemap entries that is read rather than skipped. */
 #define GAP_BYTES (UINT64_C(1) << 20)
+/*
+ * Maximum gap that a scan crosses.  The kernel crosses the 40 TiB between the heap and the mappings
+ * quickly, but os_pages_walk() feels its way, in twenty scans.
+ */
+#define SCAN_GAP_BYTES (UINT64_C(64) << 20)
 
 static bool
 is_living(const struct leaf_pages *c)
@@ -187,7 +192,7 @@ leaf_pages_fits(const struct leaf_pages *c, const struct region *r)
 {
 	const struct leaf_pages_walk *w = &c->open;
 
-	if (is_by_pagemap(c) && r->start.v - w->end.v > GAP_BYTES)
+	if (r->start.v - w->end.v > (is_by_pagemap(c) ? GAP_BYTES : SCAN_GAP_BYTES))
 		return false;
 	return w->nr < WALK_REGIONS && !(w->want_kind && is_large(r)) &&
 		!(w->has_large && has_files(r));

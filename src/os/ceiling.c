@@ -19,6 +19,7 @@ static struct {
 	uint64_t base_bytes; /* RLIMIT_DATA's usage when the ceiling was set */
 	uint64_t bytes;	     /* the usage may grow by these */
 	uint64_t taken_bytes;
+	rlim_t was; /* the limit before */
 } ceiling;
 
 /* Return the bytes that RLIMIT_DATA limits (mm/mmap.c, may_expand_vm()), and the stack. */
@@ -51,10 +52,26 @@ enforce(void)
 void
 os_set_ceiling(uint64_t bytes, void (*end)(void))
 {
+	struct rlimit limit;
+
+	if (!ceiling.end && getrlimit(RLIMIT_DATA, &limit) == 0)
+		ceiling.was = limit.rlim_cur;
 	ceiling.end = end;
 	ceiling.base_bytes = data_bytes();
 	ceiling.bytes = bytes;
 	enforce();
+}
+
+void
+os_lift_ceiling(void)
+{
+	struct rlimit limit;
+
+	if (!ceiling.end || getrlimit(RLIMIT_DATA, &limit) < 0)
+		return;
+	limit.rlim_cur = ceiling.was;
+	if (setrlimit(RLIMIT_DATA, &limit) < 0)
+		debug("the limit of memory stays: %s", strerror(errno));
 }
 
 void

@@ -16,6 +16,9 @@
  */
 void os_set_ceiling(uint64_t bytes, void (*end)(void));
 
+/* Undo os_set_ceiling(), in a child that becomes a program of the user's. */
+void os_lift_ceiling(void);
+
 /* Call END of os_set_ceiling(), or abort(): for a library that cannot continue without memory. */
 void os_end_without_memory(void) __attribute__((noreturn));
 

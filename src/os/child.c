@@ -67,11 +67,35 @@ os_end_first(pid_t pid, struct err *e)
 	return 0;
 }
 
+/* oom_score_adj before os_die_first(); "": it was not called. */
+static char oom_score_before[16];
+
+static void
+note_oom_score(void)
+{
+	auto_fd int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, oom_score_before, sizeof oom_score_before - 1);
+
+	oom_score_before[n > 0 ? n : 0] = '\0';
+}
+
+void
+os_die_as_before(void)
+{
+	const size_t len = strlen(oom_score_before);
+	auto_fd int fd = len ? open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && write(fd, oom_score_before, len) < 0)
+		debug("the OOM killer prefers the child: %s", strerror(errno));
+}
+
 void
 os_die_first(void)
 {
 	struct err e;
 
+	if (!*oom_score_before)
+		note_oom_score();
 	if (os_end_first(getpid(), &e) < 0)
 		debug("the OOM killer does not prefer us: %s", e.msg);
 }

@@ -33,6 +33,9 @@ void os_die_first(void);
 /* Likewise for process PID.  Returns 0, or -1 with E. */
 int os_end_first(pid_t pid, struct err *e);
 
+/* Undo os_die_first(), in a child that becomes a program of the user's. */
+void os_die_as_before(void);
+
 /*
  * Make a write to a pipe without a reader, or beyond RLIMIT_FSIZE, fail instead of raising a
  * signal: a thread may be borrowed just then.  Call this after a program is started, too.

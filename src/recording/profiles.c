@@ -3,6 +3,7 @@
 #include "recording/profiles.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -94,11 +95,15 @@ profiles_set_all(int64_t *values, const struct history_site *s, bool keeps_lives
 }
 
 int
-history_profile(struct profile **ret, const struct history *h, struct recording *r, struct err *e)
+history_profile_by_site(struct profile **ret, uint32_t **ret_samples, const struct history *h,
+	struct recording *r, struct err *e)
 {
 	const bool has_mappings = r->has_mappings && !h->keeps_lives;
 	auto_profile struct profile *p = NULL;
+	auto_free uint32_t *samples = calloc(h->sites.nr + 1, sizeof *samples);
 
+	if (!samples)
+		return err_set(e, ENOMEM, "cannot keep the profile");
 	if (profiles_begin(&p, r, h->keeps_lives ? types_with_lives : all_types,
 		    h->keeps_lives ? NR_TYPES + 1 : NR_TYPES + 2 * has_mappings, e) < 0 ||
 		(h->keeps_lives && profile_add_type(p, "lives_time", "milliseconds", e) < 0))
@@ -107,34 +112,25 @@ history_profile(struct profile **ret, const struct history *h, struct recording 
 		const struct history_site *s = &h->sites.v[i];
 		int64_t values[MOST_VALUES] = { 0 };
 
+		samples[i] = UINT32_MAX;
 		if (!s->allocated.blocks || (history_site_is_mapped(s) && !has_mappings))
 			continue;
+		samples[i] = (uint32_t)p->samples.nr;
 		profiles_set_all(values, s, h->keeps_lives);
 		if (profiles_add(p, r, (uint32_t)i, values, e) < 0)
 			return -1;
 	}
 	*ret = take_ptr(&p);
+	*ret_samples = take_ptr(&samples);
 	return 0;
 }
 
 int
-history_peak_profile(
-	struct profile **ret, const struct history *h, struct recording *r, struct err *e)
+history_profile(struct profile **ret, const struct history *h, struct recording *r, struct err *e)
 {
-	auto_profile struct profile *p = NULL;
+	auto_free uint32_t *samples = NULL;
 
-	if (profiles_begin(&p, r, moment_types, 1, e) < 0)
-		return -1;
-	for (size_t i = 0; i < h->sites.nr; i++) {
-		const struct amount *peak = &h->sites.v[i].peak;
-
-		if (peak->blocks && !history_site_is_mapped(&h->sites.v[i]) &&
-			profiles_add(
-				p, r, (uint32_t)i, (int64_t[]){ peak->blocks, peak->bytes }, e) < 0)
-			return -1;
-	}
-	*ret = take_ptr(&p);
-	return 0;
+	return history_profile_by_site(ret, &samples, h, r, e);
 }
 
 int

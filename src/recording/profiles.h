@@ -18,12 +18,16 @@
  */
 int history_profile(
 	struct profile **ret, const struct history *h, struct recording *r, struct err *e);
-/* Make a profile of the live amounts at the peak, as inuse_objects and inuse_space. */
-int history_peak_profile(
-	struct profile **ret, const struct history *h, struct recording *r, struct err *e);
 /*
- * Make such a profile of TO, with mapped_objects and mapped_space if the format has mappings; if
- * FROM is not NULL, of the differences from FROM that are not 0.
+ * As history_profile(); *RET_SAMPLES, which the caller frees, has for each site of H the number of
+ * its sample, or UINT32_MAX if it has none.
+ */
+int history_profile_by_site(struct profile **ret, uint32_t **ret_samples, const struct history *h,
+	struct recording *r, struct err *e);
+/*
+ * Make a profile of the live amounts at TO, as inuse_objects and inuse_space, with mapped_objects
+ * and mapped_space if the format has mappings; if FROM is not NULL, of the differences from FROM
+ * that are not 0.
  */
 int history_moment_profile(struct profile **ret, const struct history_moment *from,
 	const struct history_moment *to, struct recording *r, struct err *e);

@@ -53,13 +53,17 @@ struct maker {
 		uint8_t *v; /* enum role of each node */
 		size_t nr, room;
 	} roles;
+	struct {
+		uint32_t *v; /* of each node */
+		size_t nr, room;
+	} lines;
 	size_t *first;
 	uint16_t *nr_allocators; /* by frame: number of innermost nodes that are allocators */
 	uint32_t *seen;		 /* by node: the last path that contained it, plus 1 */
 	struct {
 		uint32_t *v; /* nodes of a stack, the leaf first */
 		size_t nr, room;
-	} path;
+	} path, path_lines;
 	uint32_t rest; /* the node for stacks without any visible node */
 };
 
@@ -76,11 +80,13 @@ maker_release(struct maker *m)
 	free(m->matches.v);
 	free(m->of_frames.v);
 	free(m->roles.v);
+	free(m->lines.v);
 	free(m->is_allocator);
 	free(m->first);
 	free(m->nr_allocators);
 	free(m->seen);
 	free(m->path.v);
+	free(m->path_lines.v);
 }
 #define auto_maker __attribute__((cleanup(maker_release)))
 
@@ -92,6 +98,7 @@ calls_release(struct calls *c)
 	free(c->nodes.v);
 	free(c->paths.v);
 	free(c->steps.v);
+	free(c->step_lines.v);
 	free(c->threads.v);
 	free(c->sizes.v);
 	*c = (struct calls){ 0 };
@@ -300,12 +307,14 @@ add_node(struct maker *m, char *name, const struct calls_node *like, enum role r
 {
 	uint32_t *node = array_add(&m->of_frames);
 	uint8_t *its_role = array_add(&m->roles);
+	uint32_t *its_line = array_add(&m->lines);
 
-	if (!node || !its_role) {
+	if (!node || !its_role || !its_line) {
 		free(name);
 		return calls_no_memory(e);
 	}
 	*its_role = (uint8_t)role;
+	*its_line = like->line;
 	return find_node(m, name, like, node, e);
 }
 
@@ -323,6 +332,25 @@ is_script(const struct calls_node *like)
 
 	return !*like->object && len &&
 		(*like->file == '<' || (len > 3 && strcmp(like->file + len - 3, ".py") == 0));
+}
+
+/* True for a shared object where the system has its own. */
+static bool
+is_system_library(const char *object)
+{
+	return (strncmp(object, "/lib", 4) == 0 || strncmp(object, "/usr/lib", 8) == 0) &&
+		strstr(calls_base_name(object), ".so");
+}
+
+static enum calls_code
+code_of(const struct calls_node *like, bool is_of_allocator)
+{
+	if (is_of_allocator)
+		return CODE_ALLOCATOR;
+	return is_system_library(like->object) || is_library_helper(like->function) ||
+			is_interpreter(like->object)
+		? CODE_LIBRARY
+		: CODE_OWN;
 }
 
 static enum role
@@ -379,6 +407,7 @@ calls_add_frame(struct maker *m, size_t i, struct err *e)
 		like.line = line->line;
 		if (is_library || m->is_allocator[line->function])
 			m->nr_allocators[i] = (uint16_t)(k + 1);
+		like.code = code_of(&like, is_library || m->is_allocator[line->function]);
 		if (by != CALLS_BY_OBJECT &&
 			add_node(m,
 				by == CALLS_BY_LINE ? name_of_line(&like) : name_of_function(&like),
@@ -387,6 +416,10 @@ calls_add_frame(struct maker *m, size_t i, struct err *e)
 	}
 	if (is_library && !frame->nr_lines)
 		m->nr_allocators[i] = 1;
+	if (!frame->nr_lines || by == CALLS_BY_OBJECT) {
+		like.function = "";
+		like.code = code_of(&like, is_library);
+	}
 	if (by == CALLS_BY_OBJECT)
 		return add_object(m, i, &like, e);
 	return frame->nr_lines ? 0 : add_node(m, name_of_place(p, frame), &like, role_of(&like), e);
@@ -516,13 +549,14 @@ is_in_view(const struct maker *m, size_t k)
 }
 
 static int
-calls_put_rest(struct maker *m, struct err *e)
+add_step(struct maker *m, uint32_t node, uint32_t line, struct err *e)
 {
-	uint32_t *step = array_add(&m->path);
+	uint32_t *step = array_add(&m->path), *its_line = array_add(&m->path_lines);
 
-	if (!step)
+	if (!step || !its_line)
 		return calls_no_memory(e);
-	*step = m->rest;
+	*step = node;
+	*its_line = line;
 	return 0;
 }
 
@@ -533,11 +567,11 @@ make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, stru
 	const uint32_t *frames = &m->c->p->stack_frames.v[stack->first];
 	struct calls_place at = find_user(m, stack);
 
-	m->path.nr = 0;
+	m->path.nr = m->path_lines.nr = 0;
 	*ret = 0;
 	for (size_t i = at.frame; i < stack->nr; i++, at.node = 0)
 		for (size_t k = m->first[frames[i]] + at.node; k < m->first[frames[i] + 1]; k++) {
-			uint32_t node = m->of_frames.v[k], *step;
+			uint32_t node = m->of_frames.v[k];
 
 			*ret |= m->matches.v[node];
 			if (m->matches.v[node] & MATCH_HIDE || !is_in_view(m, k))
@@ -546,13 +580,11 @@ make_path(struct maker *m, const struct profile_stack *stack, uint8_t *ret, stru
 			if (m->c->options.by == CALLS_BY_OBJECT && m->path.nr &&
 				m->path.v[m->path.nr - 1] == node)
 				continue;
-			step = array_add(&m->path);
-			if (!step)
-				return calls_no_memory(e);
-			*step = node;
+			if (add_step(m, node, m->lines.v[k], e) < 0)
+				return -1;
 		}
 	return !m->path.nr && (!stack->nr || m->c->options.view == CALLS_VIEW_PYTHON)
-		? calls_put_rest(m, e)
+		? add_step(m, m->rest, 0, e)
 		: 0;
 }
 
@@ -577,9 +609,22 @@ add_to_group(struct calls_groups *groups, struct hash *h, struct calls_group lik
 	return 0;
 }
 
-/* Add m->path with VALUE: to the whole path at its leaf, and once to each node. */
+/* Keep the lines of m->path, in the order of the steps. */
 static int
-calls_add_path(struct maker *m, int64_t value, struct err *e)
+add_step_lines(struct maker *m, struct err *e)
+{
+	struct calls *c = m->c;
+
+	if (array_reserve(&c->step_lines, c->steps.room) < 0)
+		return calls_no_memory(e);
+	for (size_t i = m->path_lines.nr; i-- > 0;)
+		c->step_lines.v[c->step_lines.nr++] = m->path_lines.v[i];
+	return 0;
+}
+
+/* Add m->path with VALUE of SAMPLE: to the whole path at its leaf, and once to each node. */
+static int
+calls_add_path(struct maker *m, size_t sample, int64_t value, struct err *e)
 {
 	struct calls *c = m->c;
 	struct calls_path *path = array_add(&c->paths);
@@ -590,7 +635,9 @@ calls_add_path(struct maker *m, int64_t value, struct err *e)
 		(c->steps.room - c->steps.nr <= m->path.nr &&
 			array_reserve(&c->steps, 2 * (c->steps.nr + m->path.nr) + 1) < 0))
 		return calls_no_memory(e);
-	*path = (struct calls_path){ c->steps.nr, (uint32_t)m->path.nr, value };
+	*path = (struct calls_path){ c->steps.nr, (uint32_t)m->path.nr, (uint32_t)sample, value };
+	if (c->options.is_whole && add_step_lines(m, e) < 0)
+		return -1;
 	c->shown = profile_sum(c->shown, value);
 	c->shown_total = profile_sum(c->shown_total, value < 0 ? -value : value);
 	if (leaf)
@@ -621,7 +668,7 @@ calls_add_samples(struct maker *m, struct err *e)
 		const struct profile_sample *s = &p->samples.v[i];
 		int64_t value = profile_values(p, i)[m->c->options.type];
 
-		if (!value)
+		if (!value && !m->c->options.is_whole)
 			continue;
 		m->c->total = profile_sum(m->c->total, value < 0 ? -value : value);
 		if (make_path(m, &p->stacks.v[s->stack], &found, e) < 0)
@@ -630,7 +677,7 @@ calls_add_samples(struct maker *m, struct err *e)
 			continue;
 		m->c->nr_stacks += !is_counted[s->stack];
 		is_counted[s->stack] = true;
-		if (calls_add_path(m, value, e) < 0 ||
+		if (calls_add_path(m, i, value, e) < 0 ||
 			(s->thread_1 &&
 				add_to_group(&m->c->threads, &m->by_group[0],
 					(struct calls_group){ s->thread_1, 0, value }, e) < 0) ||

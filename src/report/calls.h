@@ -23,10 +23,19 @@ struct calls_options {
 	const char *focus, *ignore; /* keep only stacks with, without a matching node */
 	const char *hide;	    /* drop matching nodes */
 	bool has_allocators;	    /* also show malloc and related functions */
+	/* Also paths of samples without a value of TYPE, and the line of each step. */
+	bool is_whole;
 };
 
 /* Name of the node for samples without a stack. */
 #define CALLS_NO_STACK "[no stack]"
+
+/* The owner of a function, as its name and path show. */
+enum calls_code {
+	CODE_OWN,	/* the program, and libraries outside the system's directories */
+	CODE_LIBRARY,	/* a library of the system, or of a language */
+	CODE_ALLOCATOR, /* malloc, and functions that hand on what it returns */
+};
 
 /* A function, line or object. */
 struct calls_node {
@@ -34,13 +43,15 @@ struct calls_node {
 	/* from the first frame found, owned by the profile; "" if unknown */
 	const char *function, *file, *object;
 	uint32_t line;
+	enum calls_code code;
 	int64_t flat, cum;
 };
 
-/* A stack, root first. */
+/* The stack of a sample, root first. */
 struct calls_path {
 	size_t first; /* index into steps */
 	uint32_t nr;
+	uint32_t sample; /* of the profile */
 	int64_t value;
 };
 
@@ -71,6 +82,10 @@ struct calls {
 		uint32_t *v; /* node numbers */
 		size_t nr, room;
 	} steps;
+	struct {
+		uint32_t *v; /* of each step; 0 if unknown */
+		size_t nr, room;
+	} step_lines;			    /* empty without is_whole, and by object */
 	struct calls_groups threads, sizes; /* the largest value first; sizes are sorted by size */
 	int64_t total;			    /* sum of the absolute values of all samples */
 	int64_t shown;			    /* the sum of the samples not filtered out */

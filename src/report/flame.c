@@ -1,7 +1,5 @@
 #include <config.h>
 
-#include "report/flame.h"
-
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/format.h"
@@ -148,23 +146,20 @@ flame_measure(struct flame *f)
 }
 
 static void
-flame_put_heading(const struct flame *f, bool is_file, const char *unnamed)
+flame_put_heading(const struct flame *f, const char *unnamed)
 {
 	const struct profile_type *type = &f->v->p->types.v[f->v->c->options.type];
 	char text[160], value[32];
 
 	fputs("<text x=\"4\" y=\"16\">", f->f);
-	if (is_file) {
-		xml_put(f->f, f->v->file, 200);
-		fprintf(f->f, ": %s, ", report_value(f->v, f->v->c->shown, value, sizeof value));
-		xml_put(f->f, report_type_text(type, text, sizeof text), sizeof text);
-	}
+	xml_put(f->f, f->v->file, 200);
+	fprintf(f->f, ": %s, ", report_value(f->v, f->v->c->shown, value, sizeof value));
+	xml_put(f->f, report_type_text(type, text, sizeof text), sizeof text);
 	fputs("</text>\n<text x=\"4\" y=\"34\" id=\"notes\">", f->f);
 	if (f->nr_left_out)
 		fprintf(f->f, "%zu %s are too small to be drawn%s", f->nr_left_out,
-			report_words_of(f->v)->frames, *unnamed && is_file ? "; " : "");
-	if (is_file)
-		xml_put(f->f, unnamed, MAX_NAME_BYTES);
+			report_words_of(f->v)->frames, *unnamed ? "; " : "");
+	xml_put(f->f, unnamed, MAX_NAME_BYTES);
 	fprintf(f->f,
 		"</text>\n<text x=\"%.0f\" y=\"34\" text-anchor=\"end\" id=\"matched\"></text>\n"
 		"<text x=\"%.0f\" y=\"16\" text-anchor=\"end\" id=\"search\" "
@@ -174,8 +169,8 @@ flame_put_heading(const struct flame *f, bool is_file, const char *unnamed)
 		WIDTH - 4, WIDTH - 4, WIDTH - 80);
 }
 
-int
-flame_put(const struct report_view *v, FILE *f, bool is_file, struct err *e)
+static int
+flame_put(const struct report_view *v, FILE *f, struct err *e)
 {
 	__attribute__((cleanup(flame_release))) struct flame flame = { .v = v, .f = f };
 	auto_free char *unnamed = NULL;
@@ -189,12 +184,10 @@ flame_put(const struct report_view *v, FILE *f, bool is_file, struct err *e)
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"%.0f\" "
 		"height=\"%u\" viewBox=\"0 0 %.0f %u\">\n",
 		WIDTH, height, WIDTH, height);
-	if (is_file)
-		fprintf(f, "<style>\n%s</style>\n", flame_css);
-	flame_put_heading(&flame, is_file, unnamed);
+	fprintf(f, "<style>\n%s</style>\n", flame_css);
+	flame_put_heading(&flame, unnamed);
 	put_frames(&flame, 0, 0);
-	if (is_file)
-		fprintf(f, "<script><![CDATA[\n%s]]></script>\n", flame_js);
+	fprintf(f, "<script><![CDATA[\n%s]]></script>\n", flame_js);
 	fputs("</svg>\n", f);
 	return 0;
 }
@@ -204,7 +197,7 @@ static int
 report_print_flame(const struct report_view *v, struct ui_output *out, struct err *e)
 {
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n", out->f);
-	return flame_put(v, out->f, true, e);
+	return flame_put(v, out->f, e);
 }
 
 const struct report_format report_format_flame = { "flame", 0, 0, report_print_flame,

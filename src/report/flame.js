@@ -1,4 +1,4 @@
-// Zoom and search of a flame graph, in an SVG file or a page.  Names are read from the graph and written as text only.
+// Zoom and search of a flame graph, in an SVG file.  Names are read from the graph and written as text only.
 // A graph opens with what stands behind # in its address: s=EXPRESSION searches, z=NUMBER zooms into a frame.
 (function () {
 	"use strict";
@@ -79,7 +79,6 @@
 			return is;
 		});
 		says.textContent = match ? found.length + " found, " + share(found).toFixed(1) + "%" : "";
-		document.dispatchEvent(new CustomEvent("searched", { detail: match }));
 	}
 
 	function follow_address() {
@@ -94,24 +93,19 @@
 	}
 
 	function begin() {
-		var box = document.getElementById("expression"), word;
 
 		svg = document.querySelector("svg.flame");
 		frames = Array.prototype.map.call(svg.querySelectorAll("g.frame"), read);
 		if (!frames.length)
 			return;
 		width = frames[0].w;
-		word = svg.getElementById("search");
 		frames.forEach(function (f) {
 			f.g.addEventListener("click", function () { zoom(f); });
 		});
 		svg.getElementById("reset").addEventListener("click", function () { zoom(frames[0]); });
-		if (box) {
-			word.classList.add("away");
-			box.addEventListener("input", function () { search(box.value); });
-		} else {
-			word.addEventListener("click", function () { search(prompt("Search for (regular expression):") || ""); });
-		}
+		svg.getElementById("search").addEventListener("click", function () {
+			search(prompt("Search for (regular expression):") || "");
+		});
 		document.addEventListener("keydown", function (e) {
 			if (e.key === "Escape" && zoomed)
 				zoom(frames[0]);

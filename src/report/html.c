@@ -1,11 +1,17 @@
+/*
+ * The page has its data as JSON, packed by gzip and written in base64, and a program that draws
+ * them.  Names from a profile are only in these data and in the text of the headings, so no name
+ * can become a part of the page; and the page's policy forbids every script and style but its own,
+ * and every request.
+ */
 #include <config.h>
 
 #include "report/html.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "report/flame.h"
 #include "report/format.h"
+#include "report/page-data.h"
 #include "report/text.h"
 #include "report/unnamed-text.h"
 #include "report/xml.h"
@@ -13,150 +19,164 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <nettle/base64.h>
+#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "report/assets.h"
 
 #define MAX_NAME_BYTES 2000
 
-/* ---- above ---- */
+/* ---- the frame of the page ---- */
 
-void
-page_put_head(FILE *f, const char *title)
-{
-	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>", f);
-	xml_put(f, title, 200);
-	fprintf(f, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n", flame_css, page_css);
-}
-
-void
-page_put_tail(FILE *f)
-{
-	fprintf(f, "<script>\n%s%s</script>\n</body>\n</html>\n", page_js, flame_js);
-}
+/*
+ * The parts of the page's script and of its style, in their order.  A page without moments needs no
+ * plots, by uPlot (src/report/vendor).
+ */
+static const char *const script_parts[] = { "\n", uplot_js, model_js, graph_js, views_js, curve_js,
+	app_js, NULL };
+static const char *const short_script_parts[] = { "\n", model_js, graph_js, views_js, curve_js,
+	app_js, NULL };
+static const char *const style_parts[] = { "\n", uplot_css, page_css, NULL };
 
 static void
-html_put_heading(const struct report_view *v, FILE *f, int level)
+put_page_parts(FILE *f, const char *const *part)
 {
-	const struct profile_type *type = &v->p->types.v[v->c->options.type];
-	char text[160], shown[32], total[32], period[32];
+	for (; *part; part++)
+		fputs(*part, f);
+}
 
-	fprintf(f, "<h%d>", level);
+/* Print the source of PARTS for the policy: the hash of the text between its tags (CSP level 2). */
+static void
+put_hash(FILE *f, const char *const *part)
+{
+	struct sha256_ctx context;
+	uint8_t hash[SHA256_DIGEST_SIZE];
+	char text[BASE64_ENCODE_RAW_LENGTH(SHA256_DIGEST_SIZE) + 1] = "";
+
+	sha256_init(&context);
+	for (; *part; part++)
+		sha256_update(&context, strlen(*part), (const uint8_t *)*part);
+	sha256_digest(&context, sizeof hash, hash);
+	base64_encode_raw(text, sizeof hash, hash);
+	fprintf(f, "'sha256-%s'", text);
+}
+
+void
+page_put_head(FILE *f, const char *title, bool has_moments)
+{
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	      "base-uri 'none'; form-action 'none'; script-src ",
+		f);
+	put_hash(f, has_moments ? script_parts : short_script_parts);
+	fputs("; style-src ", f);
+	put_hash(f, style_parts);
+	fputs("\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	      "<title>",
+		f);
+	xml_put(f, title, 200);
+	fputs("</title>\n<style>", f);
+	put_page_parts(f, style_parts);
+	fputs("</style>\n</head>\n<body>\n", f);
+}
+
+void
+page_put_tail(FILE *f, bool has_moments)
+{
+	fputs("<script>", f);
+	put_page_parts(f, has_moments ? script_parts : short_script_parts);
+	fputs("</script>\n</body>\n</html>\n", f);
+}
+
+/* ---- the data ---- */
+
+/* Pack LEN bytes at TEXT by gzip, as 16 in the window's bits asks for. */
+static int
+page_pack(const char *text, size_t len, char **ret, size_t *ret_len, struct err *e)
+{
+	z_stream z = { 0 };
+	const size_t room = compressBound(len) + 32;
+	int r;
+
+	*ret = malloc(room);
+	if (!*ret || deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return err_set(e, ENOMEM, "cannot write the page");
+	z.next_in = (Bytef *)(uintptr_t)text;
+	z.avail_in = (uInt)len;
+	z.next_out = (Bytef *)*ret;
+	z.avail_out = (uInt)room;
+	r = deflate(&z, Z_FINISH);
+	*ret_len = z.total_out;
+	deflateEnd(&z);
+	return r == Z_STREAM_END ? 0 : err_set(e, 0, "cannot pack the data of the page");
+}
+
+/* Most bytes of data: zlib counts them in 32 bits, and no browser has room for more. */
+#define DATA_MAX_BYTES (UINT32_C(1) << 31)
+
+static int
+page_put_packed(FILE *f, const char *data, size_t len, struct err *e)
+{
+	auto_free char *packed = NULL, *coded = NULL;
+	size_t packed_len;
+
+	if (len > DATA_MAX_BYTES)
+		return err_set(e, EFBIG, "the profile has too many stacks for a page");
+	if (page_pack(data, len, &packed, &packed_len, e) < 0)
+		return -1;
+	coded = malloc(BASE64_ENCODE_RAW_LENGTH(packed_len));
+	if (!coded)
+		return err_set(e, ENOMEM, "cannot write the page");
+	base64_encode_raw(coded, packed_len, (const uint8_t *)packed);
+	fputs("<script type=\"application/gzip\" class=\"profile\" data-for=\"report\">", f);
+	fwrite(coded, 1, BASE64_ENCODE_RAW_LENGTH(packed_len), f);
+	fputs("</script>\n", f);
+	return 0;
+}
+
+static int
+page_put_data(const struct report_view *v, FILE *f, struct err *e)
+{
+	auto_free char *data = NULL;
+	size_t len;
+	FILE *memory = open_memstream(&data, &len);
+	int r, closed;
+
+	if (!memory)
+		return err_set(e, errno, "cannot write the page");
+	r = page_data_put(v, memory, e);
+	closed = fclose(memory);
+	if (r < 0)
+		return -1;
+	return closed == 0 ? page_put_packed(f, data, len, e)
+			   : err_set(e, ENOMEM, "cannot write the page");
+}
+
+/* ---- the report ---- */
+
+static void
+html_put_heading(const struct report_view *v, FILE *f)
+{
+	char period[32];
+
+	fputs("<h1>", f);
 	xml_put(f, v->file, MAX_NAME_BYTES);
 	if (v->base) {
 		fputs(" less ", f);
 		xml_put(f, v->base, MAX_NAME_BYTES);
 	}
-	fprintf(f, "</h%d>\n<p class=\"facts\">", level);
-	xml_put(f, report_type_text(type, text, sizeof text), sizeof text);
-	fprintf(f, ": %s of %s, in %zu different %s",
-		report_value(v, v->c->shown, shown, sizeof shown),
-		report_value(v, v->c->total, total, sizeof total), v->c->nr_stacks,
-		report_words_of(v)->stacks);
+	fputs("</h1>\n", f);
 	if (v->p->period_bytes > 1)
-		fprintf(f, ", one sample every %s",
+		fprintf(f, "<p class=\"facts\">one sample every %s</p>\n",
 			text_bytes((uint64_t)v->p->period_bytes, period, sizeof period));
-	fputs("</p>\n", f);
 	for (size_t i = 0; i < v->p->comments.nr; i++) {
 		fputs("<p class=\"facts\">", f);
 		xml_put(f, v->p->comments.v[i], MAX_NAME_BYTES);
 		fputs("</p>\n", f);
 	}
-	fputs("<p><input id=\"expression\" placeholder=\"search: regular expression\" size=\"40\"> "
-	      "<button id=\"theme\">dark or light</button></p>\n",
-		f);
-}
-
-/* ---- tables ---- */
-
-static void
-put_cell(const struct report_view *v, FILE *f, int64_t value)
-{
-	char text[32];
-
-	fprintf(f, "<td>%s</td><td>%.1f%%</td>", report_value(v, value, text, sizeof text),
-		100 * calls_share(v->c, value));
-}
-
-static int
-put_functions(const struct report_view *v, FILE *f, struct err *e)
-{
-	auto_free uint32_t *order = calls_order(v->c, v->by_cum);
-	size_t nr = 0;
-
-	if (!order)
-		return err_set(e, ENOMEM, "cannot make a table");
-	fprintf(f,
-		"<h2>%s</h2>\n<table id=\"functions\">\n<thead><tr><th>flat</th><th>flat%%</th>"
-		"<th>cum</th><th>cum%%</th><th>name</th></tr></thead>\n<tbody>\n",
-		report_words_of(v)->title);
-	for (size_t i = 0; i < v->c->nodes.nr; i++) {
-		const struct calls_node *n = &v->c->nodes.v[order[i]];
-
-		if ((!n->flat && !n->cum) || (nr++ >= v->limit && v->limit))
-			continue;
-		fputs("<tr>", f);
-		put_cell(v, f, n->flat);
-		put_cell(v, f, n->cum);
-		fputs("<td>", f);
-		xml_put(f, n->name, MAX_NAME_BYTES);
-		fputs("</td></tr>\n", f);
-	}
-	fputs("</tbody>\n</table>\n", f);
-	if (v->limit && nr > v->limit)
-		fprintf(f, "<p class=\"facts\">and %zu more; -n 0 shows all</p>\n", nr - v->limit);
-	return 0;
-}
-
-static void
-put_bar(const struct report_view *v, FILE *f, int64_t value)
-{
-	double share = calls_share(v->c, value < 0 ? -value : value);
-
-	fprintf(f, "<td><span class=\"bar\" style=\"width:%.0fpx\"></span></td>",
-		200 * (share < 1 ? share : 1));
-}
-
-static void
-html_put_threads(const struct report_view *v, FILE *f)
-{
-	if (!v->c->threads.nr)
-		return;
-	fputs("<h2>Threads</h2>\n<table id=\"threads\">\n<tbody>\n", f);
-	for (size_t i = 0; i < v->c->threads.nr; i++) {
-		const struct calls_group *g = &v->c->threads.v[i];
-		const struct profile_thread *t = &v->p->threads.v[g->thread_1 - 1];
-
-		fputs("<tr>", f);
-		put_cell(v, f, g->value);
-		put_bar(v, f, g->value);
-		fputs("<td>", f);
-		if (t->tid)
-			fprintf(f, "%" PRId64 " ", t->tid);
-		xml_put(f, t->name, MAX_NAME_BYTES);
-		fputs("</td></tr>\n", f);
-	}
-	fputs("</tbody>\n</table>\n", f);
-}
-
-static void
-html_put_sizes(const struct report_view *v, FILE *f)
-{
-	char size[32];
-
-	if (!v->c->sizes.nr)
-		return;
-	fputs("<h2>Sizes of blocks</h2>\n<table id=\"sizes\">\n<tbody>\n", f);
-	for (size_t i = 0; i < v->c->sizes.nr; i++) {
-		const struct calls_group *g = &v->c->sizes.v[i];
-
-		fputs("<tr>", f);
-		put_cell(v, f, g->value);
-		put_bar(v, f, g->value);
-		fprintf(f, "<td>%s</td></tr>\n", text_bytes(g->size_bytes, size, sizeof size));
-	}
-	fputs("</tbody>\n</table>\n", f);
 }
 
 static int
@@ -179,29 +199,33 @@ put_unnamed(const struct report_view *v, FILE *f, struct err *e)
 }
 
 int
-page_put_report(const struct report_view *v, FILE *f, int level, struct err *e)
+page_put_report(const struct report_view *v, FILE *f, const char *facts, struct err *e)
 {
-	html_put_heading(v, f, level);
-	if (put_unnamed(v, f, e) < 0 || flame_put(v, f, false, e) < 0 || put_functions(v, f, e) < 0)
+	html_put_heading(v, f);
+	if (facts) {
+		fputs("<p class=\"facts\">", f);
+		xml_put(f, facts, MAX_NAME_BYTES);
+		fputs("</p>\n", f);
+	}
+	if (put_unnamed(v, f, e) < 0)
 		return -1;
-	html_put_threads(v, f);
-	html_put_sizes(v, f);
-	return 0;
+	fputs("<div id=\"report\"></div>\n<noscript><p class=\"error\">The page draws the report "
+	      "with JavaScript, which is off; 'memdiag report' prints the same as text."
+	      "</p></noscript>\n",
+		f);
+	return page_put_data(v, f, e);
 }
 
-/* Print a page with the flame graph, functions, threads and sizes, which needs no other file. */
+/* Print a page with all views of the report, which needs no other file. */
 static int
 report_print_html(const struct report_view *v, struct ui_output *out, struct err *e)
 {
-	page_put_head(out->f, v->file);
-	if (page_put_report(v, out->f, 1, e) < 0)
+	page_put_head(out->f, v->file, false);
+	if (page_put_report(v, out->f, NULL, e) < 0)
 		return -1;
-	page_put_tail(out->f);
+	page_put_tail(out->f, false);
 	return 0;
 }
 
-/* Rows in each table of a page. */
-#define PAGE_ROWS 200
-
-const struct report_format report_format_html = { "html", FORMAT_HAS_ROWS, PAGE_ROWS,
-	report_print_html };
+const struct report_format report_format_html = { "html", 0, 0, report_print_html,
+	"page for a browser" };

@@ -1,5 +1,5 @@
 /*
- * html: a profile as a page of HTML.
+ * html: a profile as a page of HTML, which needs no other file and no network.
  */
 #ifndef MEMDIAG_REPORT_HTML_H
 #define MEMDIAG_REPORT_HTML_H
@@ -7,12 +7,14 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "recording/live.h"
 #include "report/report.h"
 
-/* Print a page in parts: up to its first heading, a report whose heading has LEVEL, and the end. */
-void page_put_head(FILE *f, const char *title);
-int page_put_report(const struct report_view *v, FILE *f, int level, struct err *e);
-void page_put_tail(FILE *f);
+/*
+ * Print a page in parts: up to its heading, one report with a line of FACTS (NULL: without), and
+ * the end.  HAS_MOMENTS: the report has moments.  0, or -1 with E.
+ */
+void page_put_head(FILE *f, const char *title, bool has_moments);
+int page_put_report(const struct report_view *v, FILE *f, const char *facts, struct err *e);
+void page_put_tail(FILE *f, bool has_moments);
 
 #endif

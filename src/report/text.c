@@ -170,6 +170,19 @@ blocks_of(const struct report_view *v, uint32_t i, char *buf, size_t size)
 	return buf;
 }
 
+/* Set own code, and that of allocators, apart from that of libraries. */
+static void
+mark_code(struct ui_table *t, const struct calls_node *n)
+{
+	static const enum ui_mark marks[] = {
+		[CODE_OWN] = UI_BOLD,
+		[CODE_LIBRARY] = UI_PLAIN,
+		[CODE_ALLOCATOR] = UI_FAINT,
+	};
+
+	ui_table_mark(t, marks[n->code]);
+}
+
 /* Add the row of node I; SUM is the sum up to and including it. */
 static int
 text_add_row(
@@ -183,10 +196,13 @@ text_add_row(
 	text_percent(calls_share(v->c, n->flat), share[0], sizeof share[0]);
 	text_percent(calls_share(v->c, sum), share[1], sizeof share[1]);
 	text_percent(calls_share(v->c, n->cum), share[2], sizeof share[2]);
-	if (v->blocks)
-		return ui_table_add(t, e, flat, blocks_of(v, i, blocks, sizeof blocks), share[0],
-			share[1], cum, share[2], n->name, NULL);
-	return ui_table_add(t, e, flat, share[0], share[1], cum, share[2], n->name, NULL);
+	if ((v->blocks ? ui_table_add(t, e, flat, blocks_of(v, i, blocks, sizeof blocks), share[0],
+				 share[1], cum, share[2], n->name, NULL)
+		       : ui_table_add(
+				 t, e, flat, share[0], share[1], cum, share[2], n->name, NULL)) < 0)
+		return -1;
+	mark_code(t, n);
+	return 0;
 }
 
 /* Width of the columns before a block's stack. */
@@ -281,6 +297,7 @@ print_calls(struct tree_printer *p, uint32_t i, struct err *e)
 			    text_percent(calls_share(p->v->c, n->value), share, sizeof share),
 			    report_value(p->v, n->self, self, sizeof self), name, NULL) < 0)
 			return -1;
+		mark_code(p->table, &p->v->c->nodes.v[n->node]);
 	}
 	for (uint32_t k = 0; k < n->nr_children; k++) {
 		uint32_t child = p->tree->children[n->first_child + k];

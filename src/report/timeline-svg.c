@@ -9,6 +9,8 @@
 #include "report/xml.h"
 #include "ui/units.h"
 
+#include "report/assets.h"
+
 /* The size of the drawing, and the margins of its plot. */
 #define WIDTH 1200
 #define HEIGHT 340
@@ -19,18 +21,6 @@
 #define MAX_COLUMNS (WIDTH - LEFT - RIGHT)
 #define NR_LINES 4 /* labelled with a size */
 #define NR_TIMES 6
-
-static const char style[] =
-	"svg.timeline { background: var(--back, #fff); font: 12px sans-serif; height: auto; width: "
-	"100%; }\n"
-	"svg.timeline text { fill: var(--text, #1a1a1a); }\n"
-	"svg.timeline .live { fill: var(--bar, #7ac57a); }\n"
-	"svg.timeline .rss { fill: none; stroke: #c0504d; stroke-width: 1.5; }\n"
-	"svg.timeline .mapped { fill: none; stroke: #8064a2; stroke-width: 1.5; }\n"
-	"svg.timeline .line { stroke: var(--line, #ddd); }\n"
-	"svg.timeline .peak { fill: #06c; }\n"
-	"svg.timeline .column { fill: transparent; }\n"
-	"svg.timeline .column:hover { fill: #8884; }\n";
 
 struct timeline_svg_drawing {
 	const struct timeline_view *v;
@@ -206,7 +196,7 @@ put_legend(const struct timeline_svg_drawing *d)
 }
 
 static void
-put_svg(const struct timeline_view *v, FILE *f, bool is_file)
+put_svg(const struct timeline_view *v, FILE *f)
 {
 	struct timeline_svg_drawing d = { .v = v, .f = f, .greatest = v->h->peak.live.bytes };
 
@@ -217,13 +207,11 @@ put_svg(const struct timeline_view *v, FILE *f, bool is_file)
 		d.greatest = v->h->mapped_peak.live.bytes;
 	fprintf(f,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"timeline\" width=\"%d\" "
-		"height=\"%d\" viewBox=\"0 0 %d %d\">\n<style>\n%s</style>\n",
-		WIDTH, HEIGHT, WIDTH, HEIGHT, style);
-	if (is_file) {
-		fputs("<title>", f);
-		xml_put(f, v->file, 200);
-		fputs("</title>\n", f);
-	}
+		"height=\"%d\" viewBox=\"0 0 %d %d\">\n",
+		WIDTH, HEIGHT, WIDTH, HEIGHT);
+	fprintf(f, "<style>\n%s</style>\n<title>", timeline_css);
+	xml_put(f, v->file, 200);
+	fputs("</title>\n", f);
 	timeline_svg_put_sizes(&d);
 	timeline_svg_put_live(&d);
 	put_rss(&d);
@@ -239,27 +227,28 @@ void
 timeline_print_svg(const struct timeline_view *v, struct ui_output *out)
 {
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n", out->f);
-	put_svg(v, out->f, true);
+	put_svg(v, out->f);
 }
 
 int
-timeline_print_html(const struct timeline_view *v, const struct report_view *peak,
+timeline_print_html(const struct timeline_view *v, const struct report_view *all,
 	struct ui_output *out, struct err *e)
 {
 	const struct history *h = v->h;
-	FILE *f = out->f;
+	char text[400], peak[32];
 
-	page_put_head(f, v->file);
-	fputs("<h1>", f);
-	xml_put(f, v->file, 2000);
-	fprintf(f,
-		"</h1>\n<p class=\"facts\">%" PRId64 " blocks allocated (%s), of these %" PRId64
-		" temporary; at the end %s in %" PRId64 " blocks</p>\n",
+	snprintf(text, sizeof text,
+		"%" PRId64 " blocks allocated (%s), of these %" PRId64
+		" temporary; at the peak, at %s, %s in %" PRId64
+		" blocks; at the end %s in %" PRId64 " blocks",
 		h->allocated.blocks, UI_SIZE(v->ui, (uint64_t)h->allocated.bytes),
-		h->temporary.blocks, UI_SIZE(v->ui, (uint64_t)h->live.bytes), h->live.blocks);
-	put_svg(v, f, false);
-	if (page_put_report(peak, f, 2, e) < 0)
+		h->temporary.blocks,
+		timeline_time(h->peak.at_ns, TIMELINE_MOMENT_NS, peak, sizeof peak),
+		UI_SIZE(v->ui, (uint64_t)h->peak.live.bytes), h->peak.live.blocks,
+		UI_SIZE(v->ui, (uint64_t)h->live.bytes), h->live.blocks);
+	page_put_head(out->f, v->file, true);
+	if (page_put_report(all, out->f, text, e) < 0)
 		return -1;
-	page_put_tail(f);
+	page_put_tail(out->f, true);
 	return 0;
 }

@@ -12,8 +12,8 @@
 
 /* Print the plot as SVG. */
 void timeline_print_svg(const struct timeline_view *v, struct ui_output *out);
-/* Print a page with the plot and, below it, the report PEAK about the blocks live at the peak. */
-int timeline_print_html(const struct timeline_view *v, const struct report_view *peak,
+/* Print a page with the report ALL, which has the moments of the plot. */
+int timeline_print_html(const struct timeline_view *v, const struct report_view *all,
 	struct ui_output *out, struct err *e);
 
 #endif

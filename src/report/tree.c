@@ -14,6 +14,7 @@ tree_release(struct tree *t)
 {
 	free(t->v);
 	free(t->children);
+	free(t->of_path);
 	*t = (struct tree){ 0 };
 }
 
@@ -64,6 +65,7 @@ tree_add_path(
 		w->at[w->depth + 1] = (uint32_t)(w->t->nr - 1);
 	}
 	w->t->v[w->at[nr]].self = profile_sum(w->t->v[w->at[nr]].self, path->value);
+	w->t->of_path[path - c->paths.v] = w->at[nr];
 	return 0;
 }
 
@@ -129,7 +131,8 @@ tree_make(struct tree *t, const struct calls *c, struct err *e)
 	auto_free struct tree_walker *w = calloc(1, sizeof *w);
 	struct tree_node *root = array_add(t);
 
-	if (!order || !w || !root)
+	t->of_path = calloc(c->paths.nr + 1, sizeof *t->of_path);
+	if (!order || !w || !root || !t->of_path)
 		return tree_no_memory(e);
 	root->node = UINT32_MAX;
 	w->t = t;

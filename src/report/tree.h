@@ -24,9 +24,11 @@ struct tree_node {
 };
 
 struct tree {
-	struct tree_node *v; /* the first is the root; parents come before children */
+	/* In preorder: the first is the root, and a node is followed by all nodes below it. */
+	struct tree_node *v;
 	size_t nr, room;
 	uint32_t *children; /* node numbers, grouped by parent, each group largest first */
+	uint32_t *of_path;  /* the last node of each path of the calls */
 };
 
 /*

@@ -40,7 +40,7 @@ ui_json_text(const char *s)
 int
 ui_json_put_string(const char *s, FILE *f)
 {
-	json_auto_t *string = ui_json_string(s);
+	json_auto_t *string = ui_json_text(s);
 
 	return string ? json_dumpf(string, f, JSON_ENCODE_ANY) : -1;
 }

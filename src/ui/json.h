@@ -35,7 +35,10 @@ json_t *ui_json_string(const char *s);
  * Return a sentence of memdiag, or text already escaped, made valid UTF-8 as in text_printable().
  */
 json_t *ui_json_text(const char *s);
-/* Print S to F as ui_json_string() has it, with its quotes.  0, or -1 if memory is exhausted. */
+/*
+ * Print S to F as people are shown it (text_printable()), with quotes.  0, or -1 if memory is
+ * exhausted.
+ */
 int ui_json_put_string(const char *s, FILE *f);
 json_t *ui_json_address(raddr a);
 /*

@@ -107,7 +107,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	auto_history struct history h = { .interval_ns = INTERVAL_NS };
 	auto_history struct history again = { .keeps_lives = true };
 	auto_moment struct history_moment m = { 0 };
-	auto_profile struct profile *all = NULL, *peak = NULL, *moment = NULL;
+	auto_profile struct profile *all = NULL, *moment = NULL;
 	struct history_moments moments = { (size_t[]){ 0 }, 1, take, &m };
 	struct err e = { 0 };
 	const int found = recording_parse(&r, "it", (const char *)data, size, &e);
@@ -119,7 +119,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check_sums(&h);
-	must(history_profile(&all, &h, r, &e) == 0 && history_peak_profile(&peak, &h, r, &e) == 0);
+	must(history_profile(&all, &h, r, &e) == 0);
 	/* They may be longer by now. */
 	again.interval_ns = h.interval_ns;
 	must(history_read(&again, r, &moments, &e) == 0);

@@ -12,7 +12,7 @@ man=$top_srcdir/doc/man
 help_arguments()
 {
 	# shellcheck disable=SC2086 # as above
-	"$MEMDIAG" $1 --help | sed -n 's/^ .*\(--[a-z][a-z-]*\)\[\{0,1\}=.*/\1/p'
+	"$MEMDIAG" $1 --help | sed -n 's/^ *\(-[a-zA-Z], \)\{0,1\}\(--[a-z][a-z-]*\)\[\{0,1\}=.*/\2/p'
 }
 
 # The options in a page's text.

@@ -4,7 +4,7 @@
 # shellcheck disable=SC3043,SC2154 # every sh we know has local; lib.sh sets the rest
 . "$top_srcdir/tests/live/lib.sh"
 [ -e "$top_builddir/libmemdiag-agent.so" ] || skip_all "the agent is not made for this processor"
-need jq
+need jq python3
 need_hooks
 
 cat >"$dir/leaky.c" <<'END'
@@ -112,7 +112,7 @@ for format in tree folded dot flame html pprof heap; do
 	check "record report --format=$format writes a file" exits 0 memdiag record report "$tracee_pid" --format="$format" -f -o "$dir/report.$format"
 	case $format in
 	pprof | heap) check "record report reads the file of --format=$format" exits 0 memdiag record report "$dir/report.$format" ;;
-	*) cp "$dir/report.$format" "$dir/out" ;;
+	*) python3 "$top_srcdir/tests/live/page-data.py" "$dir/report.$format" >"$dir/out" ;;
 	esac
 	check "record report --format=$format names the leak" grep -q 'remember' "$dir/out"
 done

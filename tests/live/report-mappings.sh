@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154 # lib.sh sets the rest
 . "$top_srcdir/tests/live/lib.sh"
 [ -e "$top_builddir/libmemdiag-agent.so" ] || skip_all "the agent is not made for this processor"
-need jq
+need jq python3
 agent=$top_builddir/libmemdiag-agent.so
 
 cat >"$dir/both.c" <<'END'
@@ -55,7 +55,7 @@ check 'one stack with both: in mappings' has mapped 3 -o
 check 'in text the type is named' sh -c "'$MEMDIAG' report --value=mapped '$both' | grep -q mapped_space"
 for format in tree json folded flame html dot; do
 	check "--format=$format has the function" \
-		sh -c "'$MEMDIAG' report --value=mapped --format=$format '$both' | grep -q take"
+		sh -c "'$MEMDIAG' report --value=mapped --format=$format '$both' | python3 '$top_srcdir/tests/live/page-data.py' | grep -q take"
 done
 check 'written again as a .heap file' exits 0 memdiag report --format=heap -o "$dir/again.heap" --force "$both"
 both=$dir/again.heap

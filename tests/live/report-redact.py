@@ -10,6 +10,7 @@ import base64
 import gzip
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -66,6 +67,9 @@ def contents(data):
     yield data
     if data[:2] == b"\x1f\x8b":
         yield from contents(gzip.decompress(data))
+    # the packed data of a page
+    for packed in re.findall(rb'class="profile"[^>]*>([^<]*)<', data):
+        yield from contents(base64.b64decode(packed))
 
 
 def scan(names_path, baseline_path, path):

@@ -135,8 +135,9 @@ check 'SVG: labels stand at their times' labels_stand_at_their_times "$dir/t.svg
 check 'SVG has the peak' grep -q 'live, peak 1.3 KiB at 0.110 s' "$dir/t.svg"
 check 'HTML is written' exits 0 memdiag timeline "$recording" --format=html -o "$dir/t.html"
 check 'HTML has the plot and the report of the peak' sh -c \
-	"grep -q 'class=\"timeline\"' '$dir/t.html' && grep -q '<h2>The peak, at 0.110 s' '$dir/t.html' &&
-	grep -q 'class=\"flame\"' '$dir/t.html' && grep -q '<td>leaf</td>' '$dir/t.html'"
+	"grep -q 'at the peak, at 0.110 s, 1.3 KiB in 4 blocks' '$dir/t.html' &&
+	python3 '$top_srcdir/tests/live/page-data.py' --data '$dir/t.html' >'$dir/t.data' && grep -q '\"leaf\"' '$dir/t.data' &&
+	grep -q '\"moments\":{\"at_ns\":.*110000000' '$dir/t.data'"
 check 'HTML needs no other file' sh -c "! grep -q 'src=\|href=\|url(' '$dir/t.html'"
 sed 's/^s leaf.*/s <script>alert(1);<\/script>\x1b[31m/; s/^X .*/X <img src=x>\x1b[31m/' "$recording" >"$dir/hostile.txt"
 for format in html svg massif dhat text csv; do

@@ -156,9 +156,6 @@ test_options(void)
 	o.limit = 5;
 	begins(o, true, &report_format_json, 5, "JSON has as many rows as asked for");
 	o = begin;
-	o.format = &report_format_html;
-	begins(o, false, &report_format_html, 200, "a page has 200 rows");
-	o = begin;
 	o.calls.focus = "x";
 	begins(o, false, &report_format_text, 30, "--focus goes with text");
 	o.format = &report_format_pprof;
