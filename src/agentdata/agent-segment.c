@@ -111,6 +111,12 @@ agent_segment_is_counting(const struct agent_segment *c)
 	return c->segment && !c->is_parents && c->segment->is_counting;
 }
 
+bool
+agent_segment_is_noting(const struct agent_segment *c)
+{
+	return c->segment && !c->is_parents && c->segment->noting != WIRE_NOTE_NOTHING;
+}
+
 void
 agent_segment_release(struct agent_segment *c)
 {

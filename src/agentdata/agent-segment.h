@@ -39,5 +39,7 @@ void agent_segment_release(struct agent_segment *c);
 
 /* Return whether the agent counts at this moment. */
 bool agent_segment_is_counting(const struct agent_segment *c);
+/* Return whether a profile or a recording of this process, not of its parent, runs. */
+bool agent_segment_is_noting(const struct agent_segment *c);
 
 #endif

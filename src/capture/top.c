@@ -202,7 +202,7 @@ profile_top_read(struct profile_top *t, const struct process *p, uint32_t max,
 	*t = (struct profile_top){ .is_sampling = false };
 	if (agent_segment_read(&agent, p, e) < 0)
 		return -1;
-	if (!agent.sites_at.v || agent.is_parents || !agent.segment || !agent.segment->noting)
+	if (!agent.sites_at.v || !agent_segment_is_noting(&agent))
 		return 0;
 	t->is_sampling = true;
 	if (sites_read_target(&c, p->target, agent.sites_at, e) == 0 &&

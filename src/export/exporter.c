@@ -198,7 +198,7 @@ make_heap_profile(struct profile **ret, struct export_process *p, struct err *e)
 
 	if (agent_segment_read(&agent, process, e) < 0)
 		return -1;
-	if (!agent.segment || agent.is_parents || !agent.segment->noting)
+	if (!agent_segment_is_noting(&agent))
 		return 0;
 	if (sites_read_process(&sites, process, e) < 0 ||
 		profile_collect(ret, &sites, process, e) < 0)

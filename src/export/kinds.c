@@ -74,6 +74,7 @@ export_sums_add(struct export_sums *sums, const struct export_sums *other)
 	sums->nr_threads += other->nr_threads;
 	sums->nr_processes += other->nr_processes;
 	sums->nr_glibc += other->nr_glibc;
+	sums->nr_profiled += other->nr_profiled;
 	if (other->limit && (!sums->limit || other->limit < sums->limit))
 		sums->limit = other->limit;
 }

@@ -29,8 +29,9 @@ struct export_sums {
 	uint64_t heap_virt; /* address space of EXPORT_HEAP */
 	uint64_t thp;	    /* on transparent huge pages, as far as known */
 	uint64_t nr_arenas, nr_threads, nr_processes;
-	uint64_t nr_glibc; /* processes whose malloc is glibc's */
-	uint64_t limit;	   /* the smallest of their cgroups; 0: none */
+	uint64_t nr_glibc;    /* processes whose malloc is glibc's */
+	uint64_t nr_profiled; /* processes with a running profile or recording of memdiag */
+	uint64_t limit;	      /* the smallest of their cgroups; 0: none */
 };
 
 /* Add the process with the address space S. */

@@ -141,6 +141,8 @@ static const struct group_metric {
 	M("glibc_malloc_processes", nr_glibc, false,
 		"Processes whose malloc is that of glibc: only these have bytes of kinds heap and "
 		"heap_mmapped."),
+	M("profiled_processes", nr_profiled, false,
+		"Processes in which a profile or a recording of memdiag runs."),
 	M("memory_limit_bytes", limit, true,
 		"The memory limit of the cgroup, of several the smallest."),
 #undef M

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agentdata/agent-segment.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "maps/space.h"
@@ -175,6 +176,23 @@ read_or_reopen(struct export_process *p, struct err *e)
 	return -1;
 }
 
+/*
+ * Return whether a profile or a recording of memdiag runs in P.  Symbols of all objects are not
+ * searched for that: the agent is looked for by the name of its file.
+ */
+static bool
+has_profile(const struct process *p)
+{
+	auto_agent_segment struct agent_segment agent = { 0 };
+	bool has_agent = false;
+	struct err e;
+
+	for (size_t i = 0; i < p->objects.nr && !has_agent; i++)
+		has_agent = strstr(p->objects.v[i].path, "libmemdiag-agent.so") != NULL;
+	return has_agent && agent_segment_read(&agent, p, &e) == 0 &&
+		agent_segment_is_noting(&agent);
+}
+
 static void
 process_update(struct export_scan *s, struct export_process *p)
 {
@@ -187,6 +205,7 @@ process_update(struct export_scan *s, struct export_process *p)
 	}
 	p->sums = (struct export_sums){ .limit = p->limit_bytes };
 	export_sums_add_space(&p->sums, &p->space);
+	p->sums.nr_profiled = has_profile(p->space.process);
 	if (space_own_bytes(&p->space) > KEPT_BYTES)
 		space_release(&p->space);
 }

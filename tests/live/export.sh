@@ -118,10 +118,13 @@ if [ -e "$top_builddir/libmemdiag-agent.so" ] && has_hooks; then
 	check '/debug/pprof/heap without a running profile is 404' sh -c "! $client get $address '/debug/pprof/heap?group=export-a' >'$dir/out' 2>'$dir/head' &&
 		grep -q ' 404 ' '$dir/head' && grep -q 'memdiag profile start' '$dir/out'"
 	start_command "$dir/export-b" 2
+	check 'no process is profiled' eventually sh -c "$client get $address /metrics | grep -x 'memdiag_profiled_processes{group=\"export-b\"} 0'"
 	check 'memdiag profile start' memdiag profile start --pid "$tracee_pid" -c 4K --timeout=300s
+	check 'a profiled process is counted' eventually sh -c "$client get $address /metrics | grep -x 'memdiag_profiled_processes{group=\"export-b\"} 1'"
 	check '/debug/pprof/heap has a running profile with names' eventually sh -c "$client get $address '/debug/pprof/heap?group=export-b' >'$dir/heap.pb.gz' 2>'$dir/head' &&
 		'$MEMDIAG' report '$dir/heap.pb.gz' >'$dir/out' && grep -q 'churn' '$dir/out'"
 	check 'memdiag profile stop' memdiag profile stop --pid "$tracee_pid" --timeout=300s -o "$dir/b"
+	check 'and no longer afterwards' eventually sh -c "$client get $address /metrics | grep -x 'memdiag_profiled_processes{group=\"export-b\"} 0'"
 	check '/debug/pprof/heap of a stopped profile is 404' sh -c "! $client get $address '/debug/pprof/heap?group=export-b' >'$dir/out' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"
 	check 'a profiled process lives on' end_tracee
 	tracee_pid=$third
@@ -162,6 +165,19 @@ check 'others are answered meanwhile, and no more than eight wait' $client busy 
 check 'when they have been answered others may ask' nothing_changes export-f
 check 'a time that is none is 400' sh -c "! $client get $address '/debug/pprof/memory_map?group=export-f&seconds=x' 2>'$dir/head' && grep -q ' 400 ' '$dir/head'"
 check 'a process that was watched lives on' end_tracee
+tracee_pid=$third
+
+# ---- memory whose pages wait for a handler ----
+
+cp "$TRACEES/missing-arena" "$dir/export-m"
+if start_command "$dir/export-m"; then
+	check 'an arena that is not there stops no answer' sh -c \
+		"timeout 60 $client get $address /metrics 2>'$dir/head' | grep -x 'memdiag_processes{group=\"export-m\"} 1'"
+	check 'nor its profile' timeout 60 $client get "$address" '/debug/pprof/memory_map?group=export-m'
+	check 'its process lives on' end_tracee
+else
+	skip 'an arena that is not there stops no answer' 'userfaultfd is not available'
+fi
 tracee_pid=$third
 
 check 'memory_map of an unknown group is 404' sh -c "! $client get $address '/debug/pprof/memory_map?group=x' 2>'$dir/head' && grep -q ' 404 ' '$dir/head'"

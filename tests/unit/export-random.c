@@ -125,6 +125,7 @@ group_is_right(const char *text, const struct want *w)
 		has_sample(text, "memdiag_threads", w, NULL, w->sums.nr_threads) &&
 		has_sample(text, "memdiag_processes", w, NULL, w->sums.nr_processes) &&
 		has_sample(text, "memdiag_glibc_malloc_processes", w, NULL, w->sums.nr_glibc) &&
+		has_sample(text, "memdiag_profiled_processes", w, NULL, w->sums.nr_profiled) &&
 		(w->sums.limit ? has_sample(
 					 text, "memdiag_memory_limit_bytes", w, NULL, w->sums.limit)
 			       : !sample(text, "memdiag_memory_limit_bytes", w->name, NULL,
