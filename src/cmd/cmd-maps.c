@@ -251,7 +251,7 @@ check_format(struct argp_state *state, struct cmd_maps_options *o)
 		argp_error(state, "--json and --format: one format at a time");
 	if (format->can & FORMAT_NEEDS_CALLS)
 		argp_error(state,
-			"--format=%s shows calls: use text, tree, flame, html, json, pprof, folded or speedscope",
+			"--format=%s shows calls, which maps does not have: --help lists the other formats",
 			format->name);
 	if (format == &report_format_json || format == &report_format_text) {
 		o->ui.json = format == &report_format_json;

@@ -83,7 +83,7 @@ cmd_retained_check(struct argp_state *state, void *input)
 		argp_error(state, "--json and --format: one format at a time");
 	if (format && format->can & (FORMAT_NEEDS_CALLS | FORMAT_CUTS_NAMES))
 		argp_error(state,
-			"--format=%s shows calls: use text, tree, flame, html, json, folded or speedscope",
+			"--format=%s shows calls, which retained does not have: --help lists the other formats",
 			format->name);
 	if (holds_address(o) && (!ui_parse_address(o->holds, &o->addr.v, &end) || *end))
 		argp_error(state, "--holds: '%s' is not an address, nor a type: say 0x7f12345678",

@@ -19,7 +19,8 @@
 	X(pprof)                                                                                   \
 	X(heap)                                                                                    \
 	X(folded)                                                                                  \
-	X(speedscope)
+	X(speedscope)                                                                              \
+	X(firefox)
 
 #define REPORT_FORMAT(name) extern const struct report_format report_format_##name;
 REPORT_FORMATS(REPORT_FORMAT)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """report-peek.py peek FOLDED <TEXT             whether a peek in bytes has the callers and callees of folded stacks
-report-peek.py speedscope FOLDED FILE TYPE      whether speedscope's FILE has them in its profile of TYPE"""
+report-peek.py speedscope FOLDED FILE TYPE      whether speedscope's FILE has them in its profile of TYPE
+report-peek.py firefox FOLDED FILE TYPE         whether the Firefox Profiler's FILE has them in its thread of TYPE"""
 import collections
 import json
 import re
@@ -17,8 +18,8 @@ def read_folded(path):
 
 
 def fold(name):
-    """As folded stacks write it; other formats double a backslash."""
-    return name.replace("\\\\", "\\").replace(";", ":")
+    """A name as folded stacks write it."""
+    return name.replace(";", ":")
 
 
 def number(text):
@@ -56,14 +57,28 @@ def peek(stacks):
     return bool(bad) or not want
 
 
+TEXTS = {"inuse_space": "bytes in use", "inuse_objects": "blocks in use", "alloc_space": "bytes allocated",
+         "alloc_objects": "blocks allocated", "peak_space": "bytes at the peak", "peak_objects": "blocks at the peak",
+         "temporary_space": "bytes freed soon", "temporary_objects": "blocks freed soon"}
+
+
+def of_type(profiles, kind):
+    return [p for p in profiles if p["name"] == TEXTS.get(kind, kind) or p["name"].startswith(kind + " (")]
+
+
+def differ(got, stacks):
+    got = {k: v for k, v in got.items() if v}
+    if got == stacks:
+        return False
+    print([(k, got.get(k), stacks.get(k)) for k in {**got, **stacks} if got.get(k) != stacks.get(k)][:3])
+    return True
+
+
 def speedscope(stacks, path, kind):
     with open(path) as f:
         file = json.load(f)
     names = [fold(f["name"]) for f in file["shared"]["frames"]]
-    texts = {"inuse_space": "bytes in use", "inuse_objects": "blocks in use", "alloc_space": "bytes allocated",
-             "alloc_objects": "blocks allocated", "peak_space": "bytes at the peak", "peak_objects": "blocks at the peak",
-             "temporary_space": "bytes freed soon", "temporary_objects": "blocks freed soon"}
-    found = [p for p in file["profiles"] if p["name"] == texts.get(kind, kind) or p["name"].startswith(kind + " (")]
+    found = of_type(file["profiles"], kind)
     if len(found) != 1 or "file-format-schema" not in file["$schema"]:
         print(f"{len(found)} profiles of {kind} in {[p['name'] for p in file['profiles']]}")
         return True
@@ -73,12 +88,63 @@ def speedscope(stacks, path, kind):
         return True
     for stack, weight in zip(p["samples"], p["weights"]):
         got[tuple(names[i] for i in stack)] += weight
-    if dict(got) != stacks:
-        print([(k, got.get(k), stacks.get(k)) for k in {**got, **stacks} if got.get(k) != stacks.get(k)][:3])
+    return differ(got, stacks)
+
+
+# The columns of version 60, and the table that a column's numbers are places in.
+COLUMNS = {
+    "stackTable": {"frame": "frameTable", "prefix": "stackTable"},
+    "frameTable": {"address": None, "inlineDepth": None, "category": "categories", "subcategory": None, "func": "funcTable",
+                   "nativeSymbol": "nativeSymbols", "innerWindowID": None, "line": None, "column": None},
+    "funcTable": {"isJS": None, "relevantForJS": None, "name": "stringArray", "resource": "resourceTable",
+                  "source": "sources", "lineNumber": None, "columnNumber": None},
+    "resourceTable": {"lib": "libs", "name": "stringArray", "host": "stringArray", "type": None},
+    "sources": {"uuid": None, "filename": "stringArray"},
+    "nativeSymbols": {"libIndex": "libs", "address": None, "name": "stringArray", "functionSize": None},
+}
+
+
+def wrong_tables(file):
+    shared = file["shared"]
+    lists = {"stringArray": shared["stringArray"], "libs": file["libs"], "categories": file["meta"]["categories"]}
+    length = {**{k: shared[k]["length"] for k in COLUMNS}, **{k: len(v) for k, v in lists.items()}}
+    for table, columns in COLUMNS.items():
+        if set(shared[table]) != {*columns, "length"}:
+            yield f"{table} has {list(shared[table])}"
+        for column, of in columns.items():
+            values = shared[table][column]
+            if len(values) != length[table]:
+                yield f"{table}.{column} has {len(values)} elements"
+            bad = [v for v in values if of and v not in (None, -1) and not 0 <= v < length[of]]
+            if bad:
+                yield f"{table}.{column} has {bad[:3]}"
+    stacks = shared["stackTable"]
+    if any(p is not None and p >= i for i, p in enumerate(stacks["prefix"])):
+        yield "a caller comes after its callee"
+    if len(set(zip(stacks["prefix"], stacks["frame"]))) != stacks["length"]:
+        yield "a stack is listed twice"
+
+
+def firefox(stacks, path, kind):
+    with open(path) as f:
+        file = json.load(f)
+    wrong, found, got = list(wrong_tables(file)), of_type(file["threads"], kind), collections.Counter()
+    if wrong or len(found) != 1 or file["meta"]["preprocessedProfileVersion"] != 60:
+        print(wrong, len(found))
         return True
-    return False
+    shared, samples = file["shared"], found[0]["samples"]
+    if {len(samples[k]) for k in ("stack", "weight", "time")} != {samples["length"]} or \
+            samples["weightType"] != ("bytes" if kind.endswith("_space") or kind == "space" else "samples"):
+        print("the samples do not fit")
+        return True
+    for at, weight in zip(samples["stack"], samples["weight"]):
+        stack = []
+        while at is not None:
+            func = shared["frameTable"]["func"][shared["stackTable"]["frame"][at]]
+            stack.insert(0, fold(shared["stringArray"][shared["funcTable"]["name"][func]]))
+            at = shared["stackTable"]["prefix"][at]
+        got[tuple(stack)] += weight
+    return differ(got, stacks)
 
 
-if sys.argv[1] == "peek":
-    sys.exit(peek(read_folded(sys.argv[2])))
-sys.exit(speedscope(read_folded(sys.argv[2]), *sys.argv[3:]))
+sys.exit({"peek": peek, "speedscope": speedscope, "firefox": firefox}[sys.argv[1]](read_folded(sys.argv[2]), *sys.argv[3:]))

@@ -1,5 +1,6 @@
 #!/bin/sh
-# report --peek: callers and callees with the values of the folded stacks; and --format=speedscope, which has them, too.
+# report --peek: callers and callees with the values of the folded stacks; and --format=speedscope and firefox, which have them,
+# too.
 . "$top_srcdir/tests/live/lib.sh"
 unset DEBUGINFOD_URLS
 need python3 jq
@@ -22,13 +23,15 @@ peeks()
 		python3 "$oracle" peek "$dir/folded" <"$dir/out"
 }
 
-# scopes FILE OPTIONS...: speedscope's file has the stacks and values of each type.
-scopes()
+# viewer FORMAT FILE OPTIONS...: FORMAT has the stacks and values of each type.
+viewer()
 {
-	reports "$@" --format=speedscope -o "$dir/scope.json" --force && reports "$@" --json || return
+	viewer=$1
+	shift
+	reports "$@" --format="$viewer" -o "$dir/viewer.json" --force && reports "$@" --json || return
 	for type in $(jq -r '.data.types[].name' "$dir/out"); do
 		reports "$@" --value="$type" --format=folded -o "$dir/folded" --force &&
-			python3 "$oracle" speedscope "$dir/folded" "$dir/scope.json" "$type" || return
+			python3 "$oracle" "$viewer" "$dir/folded" "$dir/viewer.json" "$type" || return
 	done
 }
 
@@ -36,7 +39,9 @@ for file in report_heap/ours.heap report_heap/symbols.heap report_heap/jemalloc-
 	report_heaptrack/version-3.txt; do
 	check "peek of $file" peeks "$data/$file"
 	check "peek of $file by lines" peeks "$data/$file" --by=line
-	check "speedscope of $file" scopes "$data/$file"
+	check "speedscope of $file" viewer speedscope "$data/$file"
+	check "firefox of $file" viewer firefox "$data/$file"
+	check "firefox of $file by lines" viewer firefox "$data/$file" --by=line
 done
 check 'peek of a difference' peeks "$data/report_heap/ours.heap" --base "$dir/older.heap"
 
@@ -54,6 +59,8 @@ check '--peek with another format' exits 64 memdiag report "$dir/recursive.heap"
 check '--peek with another format says so' says 'option of --format=peek'
 check '--source with another format' exits 64 memdiag report "$dir/recursive.heap" --source=/tmp --format=tree
 check '--source with another format says so' says 'option of --format=html'
+check 'firefox of a difference' viewer firefox "$data/report_heap/ours.heap" --base "$dir/older.heap"
+check 'firefox of nothing' viewer firefox "$data/report_heap/ours.heap" --focus=nosuchfunction
 check 'speedscope of a difference is refused' exits 5 memdiag report "$data/report_heap/ours.heap" --format=speedscope \
 	--base "$dir/older.heap" --value=allocated
 check 'speedscope of a difference says what can show it' says 'format=html can'
