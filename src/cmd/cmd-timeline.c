@@ -543,8 +543,8 @@ cmd_timeline_plot_dhat(const struct plot_work *p, struct ui_output *out, struct 
 		: 0;
 }
 
-/* The most moments of a page: a column of two or three pixels each. */
-#define PAGE_MOMENTS 500
+/* The most moments of a page: some for each pixel, so that an interval that is drawn has many. */
+#define PAGE_MOMENTS 2000
 
 static int
 cmd_timeline_plot_html(const struct plot_work *p, struct ui_output *out, struct err *e)
