@@ -26,18 +26,27 @@ struct peek_call {
 	uint32_t caller, callee;
 	size_t last_path_1; /* the last stack that was added, plus 1 */
 	int64_t value;
+	/* 1 plus the number of the next call with this caller, and with this callee; 0: the last */
+	size_t next_below_1, next_above_1;
+};
+
+/* The first calls of a function, likewise. */
+struct peek_node {
+	size_t below_1, above_1;
 };
 
 struct peek_calls {
 	struct peek_call *v;
 	size_t nr, room;
 	struct hash by_pair;
+	struct peek_node *nodes; /* of each node, after peek_order() */
 };
 
 static void
 peek_calls_release(struct peek_calls *calls)
 {
 	free(calls->v);
+	free(calls->nodes);
 	hash_release(&calls->by_pair);
 }
 
@@ -105,6 +114,29 @@ peek_by_value(const void *a, const void *b)
 				      : (x->callee > y->callee) - (x->callee < y->callee);
 }
 
+/* Sort the calls, and link those of each of the NR nodes in that order. */
+static int
+peek_order(struct peek_calls *calls, size_t nr, struct err *e)
+{
+	calls->nodes = calloc(nr + 1, sizeof *calls->nodes);
+	if (!calls->nodes)
+		return peek_no_memory(e);
+	if (calls->nr)
+		qsort(calls->v, calls->nr, sizeof *calls->v, peek_by_value);
+	for (size_t i = calls->nr; i-- > 0;) {
+		struct peek_call *call = &calls->v[i];
+		struct peek_node *callee = &calls->nodes[call->callee];
+
+		call->next_above_1 = callee->above_1;
+		callee->above_1 = i + 1;
+		if (call->caller == PEEK_ROOT)
+			continue;
+		call->next_below_1 = calls->nodes[call->caller].below_1;
+		calls->nodes[call->caller].below_1 = i + 1;
+	}
+	return 0;
+}
+
 static const char *
 peek_share(double share, char *buf, size_t size)
 {
@@ -138,9 +170,9 @@ peek_add_function(struct ui_table *t, const struct report_view *v, const struct 
 	const struct calls_node *n = &v->c->nodes.v[i];
 	char flat[32], cum[32], share[2][32];
 
-	for (size_t k = 0; k < calls->nr; k++)
-		if (calls->v[k].callee == i && calls->v[k].value &&
-			peek_add_call(t, v, n, &calls->v[k], calls->v[k].caller, e) < 0)
+	for (size_t k = calls->nodes[i].above_1; k; k = calls->v[k - 1].next_above_1)
+		if (calls->v[k - 1].value &&
+			peek_add_call(t, v, n, &calls->v[k - 1], calls->v[k - 1].caller, e) < 0)
 			return -1;
 	if (ui_table_add(t, e, report_value(v, n->flat, flat, sizeof flat),
 		    peek_share(calls_share(v->c, n->flat), share[0], sizeof share[0]),
@@ -148,9 +180,9 @@ peek_add_function(struct ui_table *t, const struct report_view *v, const struct 
 		    peek_share(calls_share(v->c, n->cum), share[1], sizeof share[1]), n->name,
 		    NULL) < 0)
 		return -1;
-	for (size_t k = 0; k < calls->nr; k++)
-		if (calls->v[k].caller == i && calls->v[k].value &&
-			peek_add_call(t, v, n, &calls->v[k], calls->v[k].callee, e) < 0)
+	for (size_t k = calls->nodes[i].below_1; k; k = calls->v[k - 1].next_below_1)
+		if (calls->v[k - 1].value &&
+			peek_add_call(t, v, n, &calls->v[k - 1], calls->v[k - 1].callee, e) < 0)
 			return -1;
 	return ui_table_add(t, e, "", "", "", "", "", NULL);
 }
@@ -201,12 +233,9 @@ report_print_peek(const struct report_view *v, struct ui_output *out, struct err
 		regerror(r, &regex, why, sizeof why);
 		return err_set_kind(e, ERR_USAGE, 0, "--peek: not a regular expression: %s", why);
 	}
-	r = peek_find(&calls, v->c, e);
-	if (r == 0) {
-		if (calls.nr)
-			qsort(calls.v, calls.nr, sizeof *calls.v, peek_by_value);
-		r = peek_print(v, &calls, &regex, out, e);
-	}
+	r = peek_find(&calls, v->c, e) < 0 || peek_order(&calls, v->c->nodes.nr, e) < 0
+		? -1
+		: peek_print(v, &calls, &regex, out, e);
 	regfree(&regex);
 	return r;
 }
