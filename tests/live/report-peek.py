@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """report-peek.py peek FOLDED <TEXT             whether a peek in bytes has the callers and callees of folded stacks
-report-peek.py speedscope FOLDED FILE TYPE      whether speedscope's FILE has them in its profile of TYPE
-report-peek.py firefox FOLDED FILE TYPE         whether the Firefox Profiler's FILE has them in its thread of TYPE"""
+report-peek.py speedscope FOLDED FILE TYPE ROWS whether speedscope's FILE has them in its profile of TYPE, and the files and
+                                                objects of ROWS, a report in JSON
+report-peek.py firefox FOLDED FILE TYPE ROWS    whether the Firefox Profiler's FILE has them in its thread of TYPE"""
 import collections
 import json
 import re
@@ -74,9 +75,22 @@ def differ(got, stacks):
     return True
 
 
-def speedscope(stacks, path, kind):
+def wrong_places(got, rows):
+    """GOT is {name: (file, object)}, or {name: file or object}; JSON doubles a backslash."""
+    with open(rows) as f:
+        for r in json.load(f)["data"]["rows"]:
+            name, file, obj = (r[k] and r[k].replace("\\\\", "\\") for k in ("name", "file", "object"))
+            if got.get(name) not in ((file, obj), file or obj):
+                yield f"{name} is in {got.get(name)}, not {file} and {obj}"
+
+
+def speedscope(stacks, path, kind, rows):
     with open(path) as f:
         file = json.load(f)
+    wrong = list(wrong_places({f["name"]: f.get("file") for f in file["shared"]["frames"]}, rows))
+    if wrong:
+        print(wrong[:3])
+        return True
     names = [fold(f["name"]) for f in file["shared"]["frames"]]
     found = of_type(file["profiles"], kind)
     if len(found) != 1 or "file-format-schema" not in file["$schema"]:
@@ -125,10 +139,19 @@ def wrong_tables(file):
         yield "a stack is listed twice"
 
 
-def firefox(stacks, path, kind):
+def places(file):
+    shared, func = file["shared"], file["shared"]["funcTable"]
+    for name, source, resource in zip(func["name"], func["source"], func["resource"]):
+        lib = None if resource == -1 else file["libs"][shared["resourceTable"]["lib"][resource]]["path"]
+        yield shared["stringArray"][name], (
+            None if source is None else shared["stringArray"][shared["sources"]["filename"][source]], lib)
+
+
+def firefox(stacks, path, kind, rows):
     with open(path) as f:
         file = json.load(f)
     wrong, found, got = list(wrong_tables(file)), of_type(file["threads"], kind), collections.Counter()
+    wrong += wrong_places(dict(places(file)), rows)
     if wrong or len(found) != 1 or file["meta"]["preprocessedProfileVersion"] != 60:
         print(wrong, len(found))
         return True

@@ -28,10 +28,11 @@ viewer()
 {
 	viewer=$1
 	shift
-	reports "$@" --format="$viewer" -o "$dir/viewer.json" --force && reports "$@" --json || return
-	for type in $(jq -r '.data.types[].name' "$dir/out"); do
+	reports "$@" --format="$viewer" -o "$dir/viewer.json" --force && reports "$@" --json -n 0 &&
+		cp "$dir/out" "$dir/rows.json" || return
+	for type in $(jq -r '.data.types[].name' "$dir/rows.json"); do
 		reports "$@" --value="$type" --format=folded -o "$dir/folded" --force &&
-			python3 "$oracle" "$viewer" "$dir/folded" "$dir/viewer.json" "$type" || return
+			python3 "$oracle" "$viewer" "$dir/folded" "$dir/viewer.json" "$type" "$dir/rows.json" || return
 	done
 }
 
