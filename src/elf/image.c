@@ -395,14 +395,18 @@ find_bias(struct image *im, raddr base)
 	}
 }
 
-/* Return an object without a file, or with the file FD; NULL with E. */
+/* Return an object of FILE, which it takes over; NULL with E, which is set if FILE is NULL. */
 static struct image *
-image_new(struct image_file *file)
+image_new(struct image_file *file, struct err *e)
 {
-	struct image *im = file ? calloc(1, sizeof *im) : NULL;
+	struct image *im;
 
+	if (!file)
+		return NULL;
+	im = calloc(1, sizeof *im);
 	if (!im) {
 		image_file_release(file);
+		err_set(e, ENOMEM, "cannot open an object");
 		return NULL;
 	}
 	im->nr_owners = 1;
@@ -415,7 +419,8 @@ image_open(struct image **ret, const struct target *t, const struct region *r,
 	struct image_files *files, struct err *e)
 {
 	const int fd = os_mapping_open(t, r->start, r->end, r->path, r->dev, r->inode);
-	struct image *im = image_new(fd >= 0 ? image_file_open(fd, files, e) : image_file_new(e));
+	struct image *im =
+		image_new(fd >= 0 ? image_file_open(fd, files, e) : image_file_new(e), e);
 
 	if (!im)
 		return -1;
@@ -433,7 +438,7 @@ image_open(struct image **ret, const struct target *t, const struct region *r,
 int
 image_open_fd(struct image **ret, int fd, struct err *e)
 {
-	*ret = image_new(image_file_open(fd, NULL, e));
+	*ret = image_new(image_file_open(fd, NULL, e), e);
 	return *ret ? 0 : -1;
 }
 

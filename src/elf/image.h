@@ -19,9 +19,9 @@ struct region;
 struct target;
 
 /*
- * Files whose bytes several objects share: a file that hundred processes have mapped is opened and
- * read once.  It owns nothing: a file is in the list as long as an object has it, and the list must
- * outlive these.  A file that was written to is another one.
+ * Files whose bytes several objects share: a file that a hundred processes have mapped is opened
+ * and read once.  It owns nothing: a file is in the list as long as an object has it, and the list
+ * must outlive these.  A file that was written to is another one.
  */
 struct image_files {
 	struct image_file *first;

@@ -728,6 +728,15 @@ calls_make(struct calls *c, const struct profile *p, const struct calls_options 
 	return 0;
 }
 
+int
+calls_make_whole(struct calls *c, const struct calls *like, struct err *e)
+{
+	struct calls_options options = like->options;
+
+	options.is_whole = true;
+	return calls_make(c, like->p, &options, e);
+}
+
 struct calls_order {
 	const struct calls *c;
 	bool by_cum;

@@ -99,6 +99,8 @@ struct calls {
  */
 int calls_make(struct calls *c, const struct profile *p, const struct calls_options *options,
 	struct err *e);
+/* Add up the profile of LIKE once more, with the options of LIKE and is_whole; as calls_make(). */
+int calls_make_whole(struct calls *c, const struct calls *like, struct err *e);
 void calls_release(struct calls *c);
 #define auto_calls __attribute__((cleanup(calls_release)))
 

@@ -153,9 +153,9 @@ put_string_array(struct firefox_writer *w, struct err *e)
 	return 0;
 }
 
-/* Functions and frames: one of each node. */
+/* A function of each node. */
 static void
-put_functions(struct firefox_writer *w)
+put_func_table(struct firefox_writer *w)
 {
 	const struct calls *c = w->c;
 	const size_t nr = c->nodes.nr;
@@ -177,7 +177,17 @@ put_functions(struct firefox_writer *w)
 	putc(']', w->f);
 	put_same(w->f, "lineNumber", "null", nr);
 	put_same(w->f, "columnNumber", "null", nr);
-	fprintf(w->f, "},\n\"frameTable\":{\"length\":%zu", nr);
+	putc('}', w->f);
+}
+
+/* A frame of each node. */
+static void
+put_frame_table(struct firefox_writer *w)
+{
+	const struct calls *c = w->c;
+	const size_t nr = c->nodes.nr;
+
+	fprintf(w->f, ",\n\"frameTable\":{\"length\":%zu", nr);
 	put_numbers_from(w->f, "func", 0, nr);
 	put_same(w->f, "address", "-1", nr);
 	put_same(w->f, "inlineDepth", "0", nr);
@@ -336,7 +346,8 @@ put_profile(struct firefox_writer *w, struct err *e)
 	fputs(",\n\"shared\":{", w->f);
 	if (put_string_array(w, e) < 0)
 		return -1;
-	put_functions(w);
+	put_func_table(w);
+	put_frame_table(w);
 	put_places(w);
 	put_stack_table(w);
 	fputs("},\n\"threads\":[", w->f);
@@ -354,10 +365,8 @@ report_print_firefox(const struct report_view *v, struct ui_output *out, struct 
 {
 	auto_calls struct calls c = { 0 };
 	auto_firefox struct firefox_writer w = { .v = v, .c = &c, .f = out->f };
-	struct calls_options options = v->c->options;
 
-	options.is_whole = true;
-	if (calls_make(&c, v->p, &options, e) < 0 || tree_make(&w.tree, &c, e) < 0 ||
+	if (calls_make_whole(&c, v->c, e) < 0 || tree_make(&w.tree, &c, e) < 0 ||
 		collect_names(&w.files, &c, offsetof(struct calls_node, file), e) < 0 ||
 		collect_names(&w.objects, &c, offsetof(struct calls_node, object), e) < 0)
 		return -1;

@@ -93,7 +93,6 @@
 	}
 
 	function begin() {
-
 		svg = document.querySelector("svg.flame");
 		frames = Array.prototype.map.call(svg.querySelectorAll("g.frame"), read);
 		if (!frames.length)

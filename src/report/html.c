@@ -131,7 +131,7 @@ page_put_packed(FILE *f, const char *data, size_t len, struct err *e)
 	if (!coded)
 		return err_set(e, ENOMEM, "cannot write the page");
 	base64_encode_raw(coded, packed_len, (const uint8_t *)packed);
-	fputs("<script type=\"application/gzip\" class=\"profile\" data-for=\"report\">", f);
+	fputs("<script type=\"application/gzip\" class=\"profile\">", f);
 	fwrite(coded, 1, BASE64_ENCODE_RAW_LENGTH(packed_len), f);
 	fputs("</script>\n", f);
 	return 0;

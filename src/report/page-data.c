@@ -31,13 +31,6 @@ put_page_name(FILE *f, const char *s, struct err *e)
 	return ui_json_put_string(s, f) < 0 ? page_data_no_memory(e) : 0;
 }
 
-static void
-put_comma(FILE *f, size_t i)
-{
-	if (i)
-		putc(',', f);
-}
-
 /* ---- names ---- */
 
 /* Print a list with the member at OFFSET, a string, of each node. */
@@ -49,7 +42,7 @@ put_page_names(const struct calls *c, const char *key, size_t offset, FILE *f, s
 		const char *name;
 
 		memcpy(&name, (const char *)&c->nodes.v[i] + offset, sizeof name);
-		put_comma(f, i);
+		fputs(i ? "," : "", f);
 		if (put_page_name(f, name, e) < 0)
 			return -1;
 	}
@@ -192,22 +185,18 @@ put_samples(const struct calls *c, const struct tree *t, const uint32_t *order, 
 
 /* ---- moments ---- */
 
+/* Print a list with the member at OFFSET, a number of 64 bits, of each step. */
 static void
-put_steps(const struct history_changes *changes, FILE *f)
+put_steps(const struct history_changes *changes, const char *key, size_t offset, FILE *f)
 {
-	fputs(",\n\"moments\":{\"at_ns\":[", f);
-	for (size_t i = 0; i < changes->steps.nr; i++)
-		fprintf(f, "%s%" PRIu64, i ? "," : "", changes->steps.v[i].at_ns);
-	fputs("],\"live\":[", f);
-	for (size_t i = 0; i < changes->steps.nr; i++)
-		fprintf(f, "%s%" PRId64, i ? "," : "", changes->steps.v[i].live_bytes);
-	fputs("],\"rss\":[", f);
-	for (size_t i = 0; i < changes->steps.nr; i++)
-		fprintf(f, "%s%" PRId64, i ? "," : "", changes->steps.v[i].rss_bytes);
-	fputs("],\"mapped\":[", f);
-	for (size_t i = 0; i < changes->steps.nr; i++)
-		fprintf(f, "%s%" PRId64, i ? "," : "", changes->steps.v[i].mapped_bytes);
-	putc(']', f);
+	fprintf(f, "\"%s\":[", key);
+	for (size_t i = 0; i < changes->steps.nr; i++) {
+		int64_t value;
+
+		memcpy(&value, (const char *)&changes->steps.v[i] + offset, sizeof value);
+		fprintf(f, "%s%" PRId64, i ? "," : "", value);
+	}
+	fputs("],", f);
 }
 
 /*
@@ -223,7 +212,7 @@ put_changes(const struct report_moments *m, const uint32_t *where, FILE *f, stru
 
 	if (!kept)
 		return page_data_no_memory(e);
-	fputs(",\"end\":[", f);
+	fputs("\"end\":[", f);
 	for (size_t i = 0, k = 0; i < changes->steps.nr; i++) {
 		for (; k < changes->steps.v[i].end; k++) {
 			const uint32_t sample = m->samples[changes->changes.v[k].site];
@@ -252,6 +241,7 @@ static int
 put_moments(const struct report_view *v, const struct calls *c, const uint32_t *order, FILE *f,
 	struct err *e)
 {
+	const struct history_changes *changes = v->moments->changes;
 	auto_free uint32_t *where = calloc(v->p->samples.nr + 1, sizeof *where);
 
 	if (!where)
@@ -260,7 +250,11 @@ put_moments(const struct report_view *v, const struct calls *c, const uint32_t *
 		where[i] = UINT32_MAX;
 	for (size_t i = 0; i < c->paths.nr; i++)
 		where[c->paths.v[order[i]].sample] = (uint32_t)i;
-	put_steps(v->moments->changes, f);
+	fputs(",\n\"moments\":{", f);
+	put_steps(changes, "at_ns", offsetof(struct history_step, at_ns), f);
+	put_steps(changes, "live", offsetof(struct history_step, live_bytes), f);
+	put_steps(changes, "rss", offsetof(struct history_step, rss_bytes), f);
+	put_steps(changes, "mapped", offsetof(struct history_step, mapped_bytes), f);
 	return put_changes(v->moments, where, f, e);
 }
 
@@ -400,7 +394,7 @@ put_texts(const struct report_view *v, const struct page_lines *l, const struct 
 		const struct page_line *line = &l->lines.v[i];
 		const char *text = source_line(&source, c->nodes.v[line->node].file, line->line);
 
-		put_comma(f, i);
+		fputs(i ? "," : "", f);
 		if (!text)
 			fputs("null", f);
 		else if (put_source(text, f, e) < 0)
@@ -460,10 +454,8 @@ page_data_put(const struct report_view *v, FILE *f, struct err *e)
 	auto_calls struct calls c = { 0 };
 	auto_tree struct tree t = { 0 };
 	auto_free uint32_t *order = NULL;
-	struct calls_options options = v->c->options;
 
-	options.is_whole = true;
-	if (calls_make(&c, v->p, &options, e) < 0 || tree_make(&t, &c, e) < 0)
+	if (calls_make_whole(&c, v->c, e) < 0 || tree_make(&t, &c, e) < 0)
 		return -1;
 	order = order_paths(&c, &t);
 	if (!order)

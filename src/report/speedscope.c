@@ -130,10 +130,8 @@ static int
 report_print_speedscope(const struct report_view *v, struct ui_output *out, struct err *e)
 {
 	auto_calls struct calls c = { 0 };
-	struct calls_options options = v->c->options;
 
-	options.is_whole = true;
-	return calls_make(&c, v->p, &options, e) < 0 ? -1 : speedscope_put(v, &c, out->f, e);
+	return calls_make_whole(&c, v->c, e) < 0 ? -1 : speedscope_put(v, &c, out->f, e);
 }
 
 const struct report_format report_format_speedscope = { "speedscope", 0, 0, report_print_speedscope,

@@ -121,7 +121,7 @@ function compare(model, data, type, only, without, name) {
 		const want = new Map();
 
 		list.forEach(x => { if (x[key]) add(want, x[key], x.value); });
-		differ(name + key, sorted(model.groups(s, key, null).map(g => [g.key, g.value])), sorted(want));
+		differ(name + key, sorted(model.groups(s, key).map(g => [g.key, g.value])), sorted(want));
 	});
 	compare_nodes(model, s, list, name);
 	p.names.slice(0, 5).forEach(text => {

@@ -107,7 +107,7 @@ def address(name, **state):
 
 
 def opens(name, **state):
-    # From another page, so that the page is read anew.
+    # From another page, so that the page is read again.
     browser.get("about:blank")
     browser.get(address(name, **state))
     ready = browser.until("return document.documentElement.dataset.ready")

@@ -44,6 +44,13 @@ for file in report_heap/ours.heap report_heap/symbols.heap report_heap/jemalloc-
 	check "firefox of $file" viewer firefox "$data/$file"
 	check "firefox of $file by lines" viewer firefox "$data/$file" --by=line
 done
+# Profiles made at random.  MEMDIAG_TEST_SEEDS="FIRST LAST" tries others.
+seeds=${MEMDIAG_TEST_SEEDS:-1 $(some 5)}
+for seed in $(seq "${seeds% *}" "${seeds#* }"); do
+	check "profile $seed is made" python3 "$top_srcdir/tests/live/report-oracle.py" "$MEMDIAG" "$dir" "$seed"
+	check "speedscope of profile $seed" viewer speedscope "$dir/own.heap"
+	check "firefox of profile $seed" viewer firefox "$dir/own.heap"
+done
 check 'peek of a difference' peeks "$data/report_heap/ours.heap" --base "$dir/older.heap"
 
 # Functions that call each other: a stack counts once for each pair.

@@ -1,6 +1,6 @@
 /*
  * missing-arena: the first page of a thread's arena is not there, and nothing brings it
- * (userfaultfd): who reads it waits for ever.  The thread does not use malloc again.
+ * (userfaultfd): a read of it waits for ever.  The thread does not use malloc again.
  */
 #include "tracee.h"
 

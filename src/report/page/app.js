@@ -395,15 +395,11 @@
 		return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 	}
 
-	document.querySelectorAll("script.profile").forEach(function (script) {
-		var box = document.getElementById(script.dataset["for"]);
-
-		inflate(script.textContent).then(function (data) {
-			window.page_app = new App(data, box);
-			performance.mark("page-shown");
-		}).catch(function (e) {
-			box.append(make("p", { "class": "error", text: "This browser cannot show the page: " + e.message }));
-			document.documentElement.dataset.ready = "failed";
-		});
+	inflate(document.querySelector("script.profile").textContent).then(function (data) {
+		window.page_app = new App(data, document.getElementById("report"));
+		performance.mark("page-shown");
+	}).catch(function (e) {
+		document.getElementById("report").append(make("p", { "class": "error", text: "This browser cannot show the page: " + e.message }));
+		document.documentElement.dataset.ready = "failed";
 	});
 }());

@@ -215,8 +215,8 @@
 		this.to.input.value = at < 0 ? this.at.length - 1 : at;
 		this.from.input.value = from;
 		this.says.textContent = at < 0 ? "Click a moment, or draw over an interval: the report below is of it. Now it is of the whole recording." :
-			from < 0 ? "What was live at " + time_text(this.at[at]) + "." :
-			"What grew from " + time_text(this.at[from]) + " to " + time_text(this.at[at]) + ".";
+			from < 0 ? "The report below is of " + time_text(this.at[at]) + "." :
+			"The report below is of the growth from " + time_text(this.at[from]) + " to " + time_text(this.at[at]) + ".";
 	};
 
 	window.page_curve = { Curve: Curve, time_text: time_text };

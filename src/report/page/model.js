@@ -99,8 +99,6 @@
 		return kept;
 	}
 
-	// ---- sums ----
-
 	// ---- moments ----
 
 	// The values of the samples, "bytes" or "blocks", at moment number AT, less those at moment FROM unless it is -1.
@@ -112,16 +110,26 @@
 		return values;
 	}
 
+	// Call FN(i, now) for each moment; NOW has the bytes that each function allocated itself.
+	function each_moment(p, fn) {
+		var m = p.data.moments, now = new Float64Array(p.names.length), at = 0;
+
+		m.end.forEach(function (end, i) {
+			for (; at < end; at++) {
+				var leaf = p.node[p.sample_at[m.sample[at]]];
+
+				if (leaf >= 0)
+					now[leaf] += m.bytes[at];
+			}
+			fn(i, now);
+		});
+	}
+
 	// The NR functions that had most over all moments: {functions: [{node, values}], rest}, with bytes for each moment.
 	function top_over_time(p, nr) {
-		var m = p.data.moments, now = new Float64Array(p.names.length), area = new Float64Array(p.names.length);
-		var leaf = function (change) { return p.node[p.sample_at[m.sample[change]]]; };
-		var best, at = 0, top, index = new Map();
+		var area = new Float64Array(p.names.length), best, top;
 
-		m.end.forEach(function (end) {
-			for (; at < end; at++)
-				if (leaf(at) >= 0)
-					now[leaf(at)] += m.bytes[at];
+		each_moment(p, function (moment, now) {
 			for (var i = 0; i < now.length; i++)
 				area[i] += now[i];
 		});
@@ -130,15 +138,9 @@
 			.sort(function (a, b) { return b.area - a.area || a.node - b.node; })
 			.slice(0, nr);
 		top = { functions: best.map(function (x) { return { node: x.node, values: [] }; }), rest: [] };
-		top.functions.forEach(function (f) { index.set(f.node, f); });
-		now.fill(0);
-		at = 0;
-		m.end.forEach(function (end, i) {
-			var rest = m.live[i];
+		each_moment(p, function (moment, now) {
+			var rest = p.data.moments.live[moment];
 
-			for (; at < end; at++)
-				if (leaf(at) >= 0)
-					now[leaf(at)] += m.bytes[at];
 			top.functions.forEach(function (f) {
 				f.values.push(now[f.node]);
 				rest -= now[f.node];
@@ -243,13 +245,12 @@
 		return sum;
 	}
 
-	// [{key, value}] of the samples by KEY ("thread" or "size"), below elements of OF (null: all).
-	function groups(s, key, of) {
-		var p = s.p, keys = p.data.samples[key], values = s.values, sum = new Map();
-		var is = of === null ? null : below(p, Uint8Array.from(p.names, function (name, i) { return i === of ? 1 : 0; }));
+	// [{key, value}] of the samples by KEY, "thread" or "size".
+	function groups(s, key) {
+		var keys = s.p.data.samples[key], values = s.values, sum = new Map();
 
 		for (var i = 0; i < values.length; i++)
-			if (s.kept[i] && keys[i] && values[i] && (!is || is[p.sample_at[i]]))
+			if (s.kept[i] && keys[i] && values[i])
 				sum.set(keys[i], (sum.get(keys[i]) || 0) + values[i]);
 		return Array.from(sum, function (x) { return { key: x[0], value: x[1] }; });
 	}

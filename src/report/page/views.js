@@ -296,8 +296,8 @@
 		if (lines)
 			parts.push(make("h3", { text: "Lines" }),
 				make("p", { "class": "facts", text: "Of all stacks: no filter applies to lines." }), lines_table(app, node, lines));
-		parts.push(make("h3", { text: "What it calls" }), app.graph("below", model.graph_callees(app.s, node)));
-		parts.push(make("h3", { text: "What calls it" }), app.graph("above", model.graph_callers(app.s, node)));
+		parts.push(make("h3", { text: "Graph of its callees" }), app.graph("below", model.graph_callees(app.s, node)));
+		parts.push(make("h3", { text: "Graph of its callers" }), app.graph("above", model.graph_callers(app.s, node)));
 		return parts;
 	}
 
@@ -316,14 +316,14 @@
 	}
 
 	function sizes_view(app) {
-		var rows = model.groups(app.s, "size", null);
+		var rows = model.groups(app.s, "size");
 
 		return [histogram(app, "sizes", "size of blocks, at most", function (size) { return model.value_text(size, { is_bytes: true, is_exact: app.state.exact }); },
 			rows, { id: "key", is_up: true })];
 	}
 
 	function threads_view(app) {
-		var rows = model.groups(app.s, "thread", null);
+		var rows = model.groups(app.s, "thread");
 
 		return [histogram(app, "threads", "thread", function (key) {
 			var thread = app.p.data.threads[key - 1];
