@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "maps/space.h"
 #include "os/cgroup.h"
+#include "os/installed.h"
 #include "os/memory.h"
 #include "os/running.h"
 #include "os/target.h"
@@ -188,7 +189,7 @@ has_profile(const struct process *p)
 	struct err e;
 
 	for (size_t i = 0; i < p->objects.nr && !has_agent; i++)
-		has_agent = strstr(p->objects.v[i].path, "libmemdiag-agent.so") != NULL;
+		has_agent = strstr(p->objects.v[i].path, OS_AGENT_FILE) != NULL;
 	return has_agent && agent_segment_read(&agent, p, &e) == 0 &&
 		agent_segment_is_noting(&agent);
 }

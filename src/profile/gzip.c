@@ -1,4 +1,4 @@
-/* Unpacking of gzip: profiles of pprof are always compressed. */
+/* Profiles of pprof are always compressed by gzip, and so is the data of a page. */
 #include <config.h>
 
 #include "profile/gzip.h"
@@ -15,6 +15,40 @@ bool
 gzip_is(const char *data, size_t len)
 {
 	return len >= 2 && memcmp(data, "\x1f\x8b", 2) == 0;
+}
+
+/* 32 KiB of window, and 16 for the format of gzip (zlib.h, deflateInit2() and inflateInit2()). */
+#define WINDOW_BITS_GZIP (15 + 16)
+
+bool
+gzip_begin(z_stream *z)
+{
+	return deflateInit2(z, 6, Z_DEFLATED, WINDOW_BITS_GZIP, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+}
+
+int
+gzip_pack(char **ret, size_t *ret_len, const char *data, size_t len, struct err *e)
+{
+	z_stream z = { 0 };
+	size_t room;
+	int r;
+
+	if (!gzip_begin(&z))
+		return err_set(e, ENOMEM, "cannot compress the data");
+	room = deflateBound(&z, len);
+	*ret = malloc(room);
+	if (!*ret) {
+		deflateEnd(&z);
+		return err_set(e, ENOMEM, "cannot compress the data");
+	}
+	z.next_in = (Bytef *)(uintptr_t)data;
+	z.avail_in = (uInt)len;
+	z.next_out = (Bytef *)*ret;
+	z.avail_out = (uInt)room;
+	r = deflate(&z, Z_FINISH);
+	*ret_len = z.total_out;
+	deflateEnd(&z);
+	return r == Z_STREAM_END ? 0 : err_set(e, 0, "cannot compress the data");
 }
 
 static void
@@ -49,7 +83,7 @@ gzip_unpack(struct text *ret, const char *name, const char *data, size_t len, st
 	size_t room = 0;
 	int r = Z_OK;
 
-	if (inflateInit2(&z, 15 + 16) != Z_OK)
+	if (inflateInit2(&z, WINDOW_BITS_GZIP) != Z_OK)
 		return err_set(e, ENOMEM, "cannot read '%s'", name);
 	z.next_in = (Bytef *)(uintptr_t)data;
 	while (r == Z_OK) {

@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "profile/allocators.h"
+#include "profile/gzip.h"
 #include "profile/hash.h"
 #include "profile/symbols.h"
 #include "profile/pprof.pb-c.h"
@@ -358,9 +358,9 @@ pprof_write(const struct profile *p, FILE *f, struct err *e)
 {
 	auto_writer struct pprof_writer w = { .p = p, .f = f };
 
-	if (deflateInit2(&w.z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	w.has_z = gzip_begin(&w.z);
+	if (!w.has_z)
 		return pprof_write_no_memory(e);
-	w.has_z = true;
 	if (pprof_write_number_of(&w, "") < 0)
 		return pprof_write_no_memory(e);
 	if (number_mappings(&w, e) < 0 || put_types(&w, e) < 0)

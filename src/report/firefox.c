@@ -46,12 +46,6 @@ struct firefox_writer {
 	FILE *f;
 };
 
-static int
-firefox_no_memory(struct err *e)
-{
-	return err_set(e, ENOMEM, "cannot write the Firefox Profiler's format");
-}
-
 /* ---- names that nodes share ---- */
 
 static int
@@ -77,7 +71,7 @@ collect_names(struct firefox_names *to, const struct calls *c, size_t member, st
 
 	to->v = calloc(c->nodes.nr + 1, sizeof *to->v);
 	if (!to->v)
-		return firefox_no_memory(e);
+		return err_set(e, ENOMEM, "cannot write the Firefox Profiler's format");
 	for (size_t i = 0; i < c->nodes.nr; i++)
 		if (*node_text(&c->nodes.v[i], member))
 			to->v[nr++] = node_text(&c->nodes.v[i], member);
@@ -86,19 +80,6 @@ collect_names(struct firefox_names *to, const struct calls *c, size_t member, st
 		if (!to->nr || strcmp(to->v[to->nr - 1], to->v[i]) != 0)
 			to->v[to->nr++] = to->v[i];
 	return 0;
-}
-
-/* Print the number of NAME, which is one of the NAMES unless it is empty. */
-static void
-put_number_of(const struct firefox_names *names, const char *name, const char *if_empty, FILE *f)
-{
-	const char *const *at =
-		*name ? bsearch(&name, names->v, names->nr, sizeof *names->v, by_text) : NULL;
-
-	if (at)
-		fprintf(f, "%td", at - (const char *const *)names->v);
-	else
-		fputs(if_empty, f);
 }
 
 static void
@@ -132,6 +113,30 @@ put_numbers_from(FILE *f, const char *key, size_t first, size_t nr)
 	putc(']', f);
 }
 
+/*
+ * Print a column KEY with the number that the text at offset MEMBER of each node has in NAMES, or
+ * IF_EMPTY.
+ */
+static void
+put_texts_of_nodes(struct firefox_writer *w, const char *key, const struct firefox_names *names,
+	size_t member, const char *if_empty)
+{
+	fprintf(w->f, ",\"%s\":[", key);
+	for (size_t i = 0; i < w->c->nodes.nr; i++) {
+		const char *text = node_text(&w->c->nodes.v[i], member);
+		const char **at = *text
+			? bsearch(&text, names->v, names->nr, sizeof *names->v, by_text)
+			: NULL;
+
+		fputs(i ? "," : "", w->f);
+		if (at)
+			fprintf(w->f, "%td", at - names->v);
+		else
+			fputs(if_empty, w->f);
+	}
+	putc(']', w->f);
+}
+
 static int
 put_string_array(struct firefox_writer *w, struct err *e)
 {
@@ -140,14 +145,14 @@ put_string_array(struct firefox_writer *w, struct err *e)
 	fputs("\"stringArray\":[\"memdiag\"", w->f);
 	for (size_t i = 0; i < w->c->nodes.nr; i++) {
 		fputs(",\n", w->f);
-		if (ui_json_put_string(w->c->nodes.v[i].name, w->f) < 0)
-			return firefox_no_memory(e);
+		if (ui_json_put_string(w->c->nodes.v[i].name, w->f, e) < 0)
+			return -1;
 	}
 	for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
 		for (size_t i = 0; i < lists[k]->nr; i++) {
 			fputs(",\n", w->f);
-			if (ui_json_put_string(lists[k]->v[i], w->f) < 0)
-				return firefox_no_memory(e);
+			if (ui_json_put_string(lists[k]->v[i], w->f, e) < 0)
+				return -1;
 		}
 	putc(']', w->f);
 	return 0;
@@ -157,24 +162,14 @@ put_string_array(struct firefox_writer *w, struct err *e)
 static void
 put_func_table(struct firefox_writer *w)
 {
-	const struct calls *c = w->c;
-	const size_t nr = c->nodes.nr;
+	const size_t nr = w->c->nodes.nr;
 
 	fprintf(w->f, ",\n\"funcTable\":{\"length\":%zu", nr);
 	put_numbers_from(w->f, "name", 1, nr);
 	put_same(w->f, "isJS", "false", nr);
 	put_same(w->f, "relevantForJS", "false", nr);
-	fputs(",\"resource\":[", w->f);
-	for (size_t i = 0; i < nr; i++) {
-		fputs(i ? "," : "", w->f);
-		put_number_of(&w->objects, c->nodes.v[i].object, "-1", w->f);
-	}
-	fputs("],\"source\":[", w->f);
-	for (size_t i = 0; i < nr; i++) {
-		fputs(i ? "," : "", w->f);
-		put_number_of(&w->files, c->nodes.v[i].file, "null", w->f);
-	}
-	putc(']', w->f);
+	put_texts_of_nodes(w, "resource", &w->objects, offsetof(struct calls_node, object), "-1");
+	put_texts_of_nodes(w, "source", &w->files, offsetof(struct calls_node, file), "null");
 	put_same(w->f, "lineNumber", "null", nr);
 	put_same(w->f, "columnNumber", "null", nr);
 	putc('}', w->f);
@@ -290,9 +285,9 @@ put_type_thread(struct firefox_writer *w, size_t type, struct err *e)
 	char text[160];
 
 	fputs("{\"name\":", w->f);
-	if (ui_json_put_string(report_type_text(&w->c->p->types.v[type], text, sizeof text), w->f) <
-		0)
-		return firefox_no_memory(e);
+	if (ui_json_put_string(
+		    report_type_text(&w->c->p->types.v[type], text, sizeof text), w->f, e) < 0)
+		return -1;
 	fprintf(w->f,
 		",\"pid\":\"0\",\"processName\":\"memory\",\"tid\":%zu,\"isMainThread\":%s,\"processType\":\"default\","
 		"\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
@@ -311,8 +306,8 @@ static int
 put_meta(struct firefox_writer *w, struct err *e)
 {
 	fputs("{\"meta\":{\"product\":", w->f);
-	if (ui_json_put_string(w->v->file, w->f) < 0)
-		return firefox_no_memory(e);
+	if (ui_json_put_string(w->v->file, w->f, e) < 0)
+		return -1;
 	fprintf(w->f,
 		",\"importedFrom\":\"memdiag " PACKAGE_VERSION
 		"\",\"preprocessedProfileVersion\":60,\"version\":30,\"interval\":1,"
@@ -329,8 +324,8 @@ put_meta(struct firefox_writer *w, struct err *e)
 		fputs(i ? ",\n" : "", w->f);
 		for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
 			fputs(keys[k], w->f);
-			if (ui_json_put_string(w->objects.v[i], w->f) < 0)
-				return firefox_no_memory(e);
+			if (ui_json_put_string(w->objects.v[i], w->f, e) < 0)
+				return -1;
 		}
 		fputs(",\"breakpadId\":\"\",\"codeId\":null,\"arch\":\"\"}", w->f);
 	}

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "profile/gzip.h"
 #include "report/format.h"
 #include "report/page-data.h"
 #include "report/text.h"
@@ -23,7 +24,6 @@
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "report/assets.h"
 
@@ -31,15 +31,17 @@
 
 /* ---- the frame of the page ---- */
 
-/*
- * The parts of the page's script and of its style, in their order.  A page without moments needs no
- * plots, by uPlot (src/report/vendor).
- */
-static const char *const script_parts[] = { "\n", uplot_js, model_js, graph_js, views_js, curve_js,
-	app_js, NULL };
-static const char *const short_script_parts[] = { "\n", model_js, graph_js, views_js, curve_js,
+/* The parts of the page's script, in their order; the first is for plots (src/report/vendor). */
+static const char *const script_parts[] = { uplot_js, "\n", model_js, graph_js, views_js, curve_js,
 	app_js, NULL };
 static const char *const style_parts[] = { "\n", uplot_css, page_css, NULL };
+
+/* Return the parts of the script of a page, which needs no plots if it has no moments. */
+static const char *const *
+script_of(bool has_moments)
+{
+	return has_moments ? script_parts : script_parts + 1;
+}
 
 static void
 put_page_parts(FILE *f, const char *const *part)
@@ -71,7 +73,7 @@ page_put_head(FILE *f, const char *title, bool has_moments)
 	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 	      "base-uri 'none'; form-action 'none'; script-src ",
 		f);
-	put_hash(f, has_moments ? script_parts : short_script_parts);
+	put_hash(f, script_of(has_moments));
 	fputs("; style-src ", f);
 	put_hash(f, style_parts);
 	fputs("\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -87,35 +89,11 @@ void
 page_put_tail(FILE *f, bool has_moments)
 {
 	fputs("<script>", f);
-	put_page_parts(f, has_moments ? script_parts : short_script_parts);
+	put_page_parts(f, script_of(has_moments));
 	fputs("</script>\n</body>\n</html>\n", f);
 }
 
 /* ---- the data ---- */
-
-/* Pack LEN bytes at TEXT by gzip, as 16 in the window's bits asks for. */
-static int
-page_pack(const char *text, size_t len, char **ret, size_t *ret_len, struct err *e)
-{
-	z_stream z = { 0 };
-	const size_t room = compressBound(len) + 32;
-	int r;
-
-	*ret = malloc(room);
-	if (!*ret || deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		return err_set(e, ENOMEM, "cannot write the page");
-	z.next_in = (Bytef *)(uintptr_t)text;
-	z.avail_in = (uInt)len;
-	z.next_out = (Bytef *)*ret;
-	z.avail_out = (uInt)room;
-	r = deflate(&z, Z_FINISH);
-	*ret_len = z.total_out;
-	deflateEnd(&z);
-	return r == Z_STREAM_END ? 0 : err_set(e, 0, "cannot pack the data of the page");
-}
-
-/* Most bytes of data: zlib counts them in 32 bits, and no browser has room for more. */
-#define DATA_MAX_BYTES (UINT32_C(1) << 31)
 
 static int
 page_put_packed(FILE *f, const char *data, size_t len, struct err *e)
@@ -123,9 +101,9 @@ page_put_packed(FILE *f, const char *data, size_t len, struct err *e)
 	auto_free char *packed = NULL, *coded = NULL;
 	size_t packed_len;
 
-	if (len > DATA_MAX_BYTES)
+	if (len > GZIP_MAX_BYTES)
 		return err_set(e, EFBIG, "the profile has too many stacks for a page");
-	if (page_pack(data, len, &packed, &packed_len, e) < 0)
+	if (gzip_pack(&packed, &packed_len, data, len, e) < 0)
 		return -1;
 	coded = malloc(BASE64_ENCODE_RAW_LENGTH(packed_len));
 	if (!coded)

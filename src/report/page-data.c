@@ -23,14 +23,6 @@ page_data_no_memory(struct err *e)
 	return err_set(e, ENOMEM, "cannot write the page");
 }
 
-/* ---- JSON ---- */
-
-static int
-put_page_name(FILE *f, const char *s, struct err *e)
-{
-	return ui_json_put_string(s, f) < 0 ? page_data_no_memory(e) : 0;
-}
-
 /* ---- names ---- */
 
 /* Print a list with the member at OFFSET, a string, of each node. */
@@ -43,7 +35,7 @@ put_page_names(const struct calls *c, const char *key, size_t offset, FILE *f, s
 
 		memcpy(&name, (const char *)&c->nodes.v[i] + offset, sizeof name);
 		fputs(i ? "," : "", f);
-		if (put_page_name(f, name, e) < 0)
+		if (ui_json_put_string(name, f, e) < 0)
 			return -1;
 	}
 	putc(']', f);
@@ -78,13 +70,14 @@ put_page_types(const struct report_view *v, FILE *f, struct err *e)
 	fputs("\"types\":[", f);
 	for (size_t i = 0; i < p->types.nr; i++) {
 		fputs(i ? ",{\"name\":" : "{\"name\":", f);
-		if (put_page_name(f, p->types.v[i].name, e) < 0)
+		if (ui_json_put_string(p->types.v[i].name, f, e) < 0)
 			return -1;
 		fputs(",\"unit\":", f);
-		if (put_page_name(f, p->types.v[i].unit, e) < 0)
+		if (ui_json_put_string(p->types.v[i].unit, f, e) < 0)
 			return -1;
 		fputs(",\"text\":", f);
-		if (put_page_name(f, report_type_text(&p->types.v[i], text, sizeof text), e) < 0)
+		if (ui_json_put_string(report_type_text(&p->types.v[i], text, sizeof text), f, e) <
+			0)
 			return -1;
 		putc('}', f);
 	}
@@ -106,7 +99,7 @@ put_threads(const struct profile *p, FILE *f, struct err *e)
 	fputs(",\n\"threads\":[", f);
 	for (size_t i = 0; i < p->threads.nr; i++) {
 		fprintf(f, "%s{\"tid\":%" PRId64 ",\"name\":", i ? "," : "", p->threads.v[i].tid);
-		if (put_page_name(f, p->threads.v[i].name, e) < 0)
+		if (ui_json_put_string(p->threads.v[i].name, f, e) < 0)
 			return -1;
 		putc('}', f);
 	}
@@ -379,7 +372,7 @@ put_source(const char *text, FILE *f, struct err *e)
 			blanks[len++] = *text == '\t' ? ' ' : *text;
 	}
 	blanks[len] = '\0';
-	return put_page_name(f, blanks, e);
+	return ui_json_put_string(blanks, f, e);
 }
 
 /* Print the texts of the lines of L, from files below the directory of V. */
@@ -441,7 +434,7 @@ put_page_facts(const struct report_view *v, FILE *f, struct err *e)
 
 	fprintf(f, ",\n\"by\":\"%s\",\"by_cum\":%s,\"base\":", calls_by_names[v->c->options.by],
 		v->by_cum ? "true" : "false");
-	if (v->base ? put_page_name(f, v->base, e) < 0 : fputs("null", f) < 0)
+	if (v->base ? ui_json_put_string(v->base, f, e) < 0 : fputs("null", f) < 0)
 		return -1;
 	fprintf(f, ",\"words\":{\"frames\":\"%s\",\"stacks\":\"%s\",\"title\":\"%s\"}",
 		words->frames, words->stacks, words->title);

@@ -5,7 +5,6 @@
  */
 #include <config.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,21 +16,15 @@
 #include "ui/ui.h"
 
 static int
-speedscope_no_memory(struct err *e)
-{
-	return err_set(e, ENOMEM, "cannot write speedscope's format");
-}
-
-static int
 put_frame(const struct calls_node *n, FILE *f, struct err *e)
 {
 	fputs("{\"name\":", f);
-	if (ui_json_put_string(n->name, f) < 0)
-		return speedscope_no_memory(e);
+	if (ui_json_put_string(n->name, f, e) < 0)
+		return -1;
 	if (*n->file || *n->object) {
 		fputs(",\"file\":", f);
-		if (ui_json_put_string(*n->file ? n->file : n->object, f) < 0)
-			return speedscope_no_memory(e);
+		if (ui_json_put_string(*n->file ? n->file : n->object, f, e) < 0)
+			return -1;
 	}
 	if (*n->file && n->line)
 		fprintf(f, ",\"line\":%" PRIu32, n->line);
@@ -77,8 +70,8 @@ speedscope_put_type(const struct calls *c, size_t type, FILE *f, struct err *e)
 	if (total < 0)
 		return -1;
 	fputs("{\"type\":\"sampled\",\"name\":", f);
-	if (ui_json_put_string(report_type_text(t, text, sizeof text), f) < 0)
-		return speedscope_no_memory(e);
+	if (ui_json_put_string(report_type_text(t, text, sizeof text), f, e) < 0)
+		return -1;
 	fprintf(f, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRId64 ",\n\"samples\":[",
 		profile_is_bytes(t) ? "bytes" : "none", total);
 	for (size_t i = 0; i < c->paths.nr; i++) {
@@ -105,8 +98,8 @@ static int
 speedscope_put(const struct report_view *v, const struct calls *c, FILE *f, struct err *e)
 {
 	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"name\":", f);
-	if (ui_json_put_string(v->file, f) < 0)
-		return speedscope_no_memory(e);
+	if (ui_json_put_string(v->file, f, e) < 0)
+		return -1;
 	fprintf(f,
 		",\"exporter\":\"memdiag " PACKAGE_VERSION "\",\"activeProfileIndex\":%zu,\n"
 		"\"shared\":{\"frames\":[",

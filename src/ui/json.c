@@ -38,11 +38,13 @@ ui_json_text(const char *s)
 }
 
 int
-ui_json_put_string(const char *s, FILE *f)
+ui_json_put_string(const char *s, FILE *f, struct err *e)
 {
 	json_auto_t *string = ui_json_text(s);
 
-	return string ? json_dumpf(string, f, JSON_ENCODE_ANY) : -1;
+	if (!string || (json_dumpf(string, f, JSON_ENCODE_ANY) < 0 && !ferror(f)))
+		return err_set(e, ENOMEM, "cannot write JSON");
+	return 0;
 }
 
 json_t *

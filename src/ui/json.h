@@ -36,10 +36,10 @@ json_t *ui_json_string(const char *s);
  */
 json_t *ui_json_text(const char *s);
 /*
- * Print S to F as people are shown it (text_printable()), with quotes.  0, or -1 if memory is
- * exhausted.
+ * Print S to F, escaped as in text for people (text_printable()), with quotes.  0, or -1 with E if
+ * memory is exhausted; an error of F is found when F is closed.
  */
-int ui_json_put_string(const char *s, FILE *f);
+int ui_json_put_string(const char *s, FILE *f, struct err *e);
 json_t *ui_json_address(raddr a);
 /*
  * Return N, limited to the largest JSON integer: only overwritten memory has larger numbers.

@@ -50,6 +50,17 @@ for seed in $(seq "${seeds% *}" "${seeds#* }"); do
 	check "profile $seed is made" python3 "$top_srcdir/tests/live/report-oracle.py" "$MEMDIAG" "$dir" "$seed"
 	check "speedscope of profile $seed" viewer speedscope "$dir/own.heap"
 	check "firefox of profile $seed" viewer firefox "$dir/own.heap"
+	check "peek of profile $seed" peeks "$dir/own.heap"
+done
+# The disk is full in the middle of the text.
+awk 'BEGIN {
+	print "heap profile: 5000: 500000 [5000: 500000] @ heapprofile"
+	for (i = 1; i <= 5000; i++)
+		printf "1: 100 [1: 100] @ 0x%x 0x%x\n", 4194304 + 16 * i, 8388608 + 16 * i
+}' >"$dir/large.heap"
+for format in speedscope firefox html peek; do
+	check "--format=$format on a full disk says so" sh -c '"$1" report "$2" -b -n 0 --format="$3" >/dev/full 2>"$4/err"; [ $? -eq 1 ] &&
+		grep -q "No space left" "$4/err" && ! grep -q "allocate" "$4/err"' - "$MEMDIAG" "$dir/large.heap" "$format" "$dir"
 done
 check 'peek of a difference' peeks "$data/report_heap/ours.heap" --base "$dir/older.heap"
 

@@ -5,8 +5,10 @@
 #include <config.h>
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,6 +75,99 @@ test_random(struct source_lines *s)
 	ok(true, "200 random files");
 }
 
+/* ---- names made at random ---- */
+
+#define NR_NAMES 12
+#define MOST_PARTS 4
+#define NAME_BYTES (MOST_PARTS * 3)
+
+/* Files below the directory "names"; each has its name as its only line. */
+static char names[NR_NAMES][NAME_BYTES];
+
+/* Write a name with 1 to MOST_PARTS parts that often recur. */
+static void
+random_name(char name[NAME_BYTES])
+{
+	for (long i = random() % MOST_PARTS; i >= 0; i--, name += 3) {
+		name[0] = "abc"[random() % 3];
+		name[1] = "xy"[random() % 2];
+		name[2] = i ? '/' : '\0';
+	}
+}
+
+/* Make the file NAME and its directories; false if one of its parts is of the other kind. */
+static bool
+make_name(const char *name)
+{
+	char path[256], whole[sizeof dir + sizeof path];
+	struct stat st;
+
+	for (size_t i = 0; name[i]; i++) {
+		if (name[i] != '/')
+			continue;
+		snprintf(whole, sizeof whole, "%s/names/%.*s", dir, (int)i, name);
+		mkdir(whole, 0700);
+	}
+	snprintf(path, sizeof path, "names/%s", name);
+	put(path, name, strlen(name));
+	snprintf(whole, sizeof whole, "%s/%s", dir, path);
+	return stat(whole, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Return the file that QUERY, without double slashes, should lead to; NULL: none. */
+static const char *
+wanted_of(const char *query)
+{
+	for (const char *at = query; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
+		for (size_t i = 0; i < NR_NAMES; i++)
+			if (*names[i] && strcmp(names[i], at) == 0)
+				return names[i];
+	return NULL;
+}
+
+/* Random names lead to the file with the longest equal end. */
+static void
+test_names(void)
+{
+	struct source_lines s = { 0 };
+	char path[256];
+	size_t nr_found = 0;
+	bool is_right = true;
+
+	snprintf(path, sizeof path, "%s/names", dir);
+	mkdir(path, 0700);
+	s.directory = path;
+	for (size_t i = 0; i < NR_NAMES; i++) {
+		random_name(names[i]);
+		if (!make_name(names[i]))
+			*names[i] = '\0';
+	}
+	for (int i = 0; i < 2000; i++) {
+		char query[NAME_BYTES], doubled[2 * NAME_BYTES];
+		const char *want, *got;
+		size_t len = 0;
+
+		random_name(query);
+		want = wanted_of(query);
+		for (const char *c = query; *c; c++) {
+			doubled[len++] = *c;
+			if (*c == '/' && random() % 4 == 0)
+				doubled[len++] = '/';
+		}
+		doubled[len] = '\0';
+		got = source_line(&s, doubled, 1);
+		if (!want != !got || (got && strcmp(got, want) != 0)) {
+			printf("# %s leads to %s, not to %s\n", doubled, got ? got : "none",
+				want ? want : "none");
+			is_right = false;
+		}
+		nr_found += got != NULL;
+	}
+	ok(is_right, "2000 random names lead to the file with the longest equal end");
+	ok(nr_found > 100 && nr_found < 1900, "  or to none");
+	source_release(&s);
+}
+
 int
 main(void)
 {
@@ -113,6 +208,7 @@ main(void)
 	ok(mkfifo(path, 0600) == 0, "a pipe, which would wait for a writer");
 	has(&s, "pipe.c", 1, NULL);
 	test_random(&s);
+	test_names();
 	source_release(&s);
 	snprintf(command, sizeof command, "rm -r %s", dir);
 	ok(system(command) == 0, "the directory is removed");

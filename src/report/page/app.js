@@ -1,10 +1,10 @@
-// app: the state of the page, its controls, and its address: what stands behind # keeps the view, the values and the search.
+// app: the state of the page, its controls, and its address, whose fragment (after #) has the view, the values and the search.
 (function () {
 	"use strict";
 	var model = window.page_model, views = window.page_views, make = views.make;
 	var TITLES = { graph: "Flame graph", callers: "Bottom-up", tree: "Tree", functions: "Table", "function": "Function",
 		sizes: "Sizes", threads: "Threads" };
-	// Parts of the address, with what stands for them if they are missing.
+	// Parameters of the address, and their values if they are missing.
 	var DEFAULTS = { view: "graph", value: "", search: "", only: "", without: "", of: "", zoom: "", sort: null, exact: false,
 		at: "", from: "" };
 
@@ -20,7 +20,7 @@
 				return;
 			try {
 				text = decodeURIComponent(part.slice(at + 1));
-			} catch (e) { // not what a page wrote
+			} catch (e) { // not written by a page
 				return;
 			}
 			if (name === "sort")
@@ -61,7 +61,7 @@
 		this.follow();
 	}
 
-	// The types of values that can be shown: those of the file, or at a moment what was live then.
+	// The types of values that can be shown: those of the file; at a moment, the live bytes and blocks.
 	App.prototype.types = function () {
 		var time = window.page_curve.time_text, at = +this.state.at, from = this.state.from;
 		var words = from ? " more than at " + time(+from) : " in use at " + time(at);
@@ -83,7 +83,7 @@
 			model.moment_values(this.p, this.types()[type].name, this.since, this.moment);
 	};
 
-	// What NAME was made of KEY for, or MAKE() if it is another key.
+	// The value of NAME in the cache if it was made for KEY; otherwise MAKE(), which replaces it.
 	App.prototype.kept = function (name, key, make) {
 		var old = this.cache[name];
 
@@ -131,7 +131,7 @@
 		return this.kept("up", this.key_of_sums, function () { return model.graph_up(app.s); });
 	};
 
-	// What the search finds, by node; null without a search.
+	// For each node, 1 if the search finds it; null without a search.
 	App.prototype.found = function () {
 		var app = this;
 
@@ -292,7 +292,7 @@
 		return box;
 	};
 
-	// What the colours of a difference mean.
+	// A legend of the colours of a difference.
 	App.prototype.scale = function () {
 		return make("p", { "class": this.is_difference ? "facts" : "away" }, [
 			"shrunk ", make("span", { "class": "scale" }), " grown; the width is the sum of all changes"

@@ -1,4 +1,5 @@
-// curve: what was live over time, as areas of the functions that had most, by uPlot; a moment or an interval is chosen in it.
+// curve: live bytes over time, with an area for each of the largest functions, drawn by uPlot.  A click selects a moment, a
+// drag an interval.
 (function () {
 	"use strict";
 	var model = window.page_model, make = window.page_views.make;
@@ -56,10 +57,10 @@
 			this.says
 		]);
 		this.top = model.top_over_time(app.p, COLOURS.length);
-		// A slider is moved step by step; the rest follows when it rests.
 		window.addEventListener("resize", function () { curve.resize(); });
 	}
 
+	// A slider.  While it moves only its own value changes; the page follows when it is released.
 	Curve.prototype.slider = function (name, title) {
 		var curve = this, input = make("input", { id: name, type: "range", min: name === "from" ? -1 : 0,
 			max: this.at.length - 1, on: { change: function () { curve.slide(); } } });
@@ -73,7 +74,7 @@
 		this.choose(from < at ? from : -1, at);
 	};
 
-	// Show what was live at moment number AT, or what grew since number FROM, unless that is -1.
+	// Show the live memory at moment number AT, or its growth since number FROM, unless that is -1.
 	Curve.prototype.choose = function (from, at) {
 		this.app.set({ at: String(this.at[at]), from: from < 0 ? "" : String(this.at[from]), zoom: "" });
 	};

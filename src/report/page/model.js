@@ -31,7 +31,7 @@
 		return (whole ? 100 * part / whole : 0).toFixed(1) + "%";
 	}
 
-	// A regular expression; one that is not complete is searched for as it stands.  null: nothing is searched for.
+	// A regular expression; an invalid one is searched for literally.  null: no search.
 	function expression(text) {
 		if (!text)
 			return null;
@@ -193,7 +193,7 @@
 		}
 	}
 
-	// FLAT and CUM of each node: what it allocated itself, and with what it called.
+	// FLAT and CUM of each node: the bytes that it allocated itself, and these with those of its callees.
 	function functions(s) {
 		var p = s.p, nr = p.names.length, flat = new Float64Array(nr), cum = new Float64Array(nr);
 
@@ -263,7 +263,7 @@
 		return b.size - a.size || a.node - b.node;
 	}
 
-	// A frame of the elements AT of the tree, with what they call.
+	// A frame of the elements AT of the tree, whose children are their callees.
 	function down(s, node, at) {
 		var frame = { node: node, value: 0, self: 0, size: 0, at: at }, made = null;
 
@@ -295,7 +295,7 @@
 		return frame;
 	}
 
-	// A frame of the elements AT with the values VALUES and SIZES of samples, with what calls it.
+	// A frame of the elements AT with the values VALUES and SIZES of samples, whose children are its callers.
 	function up(s, node, at, values, sizes) {
 		var frame = { node: node, value: 0, self: 0, size: 0, at: at }, made = null;
 
@@ -361,7 +361,7 @@
 		return at;
 	}
 
-	// What OF calls, and what calls it: from its outermost calls in each stack.
+	// Graphs of the callees of OF and of its callers, from its outermost calls in each stack.
 	function graph_callees(s, of) {
 		return down(s, of, outermost(s, of));
 	}
