@@ -221,7 +221,7 @@ info_account_read_lists(const struct info *info, struct heap *h)
 	if (!info->is_slow && heap_read(h, p, &how, &e) == 0)
 		return;
 	/* With an unknown layout this fails, and the heap remains unknown. */
-	if (heap_read_tops(h, p, &e) < 0)
+	if (heap_read_counts(h, p, &e) < 0)
 		debug("%s", e.msg);
 }
 

@@ -167,22 +167,48 @@ is_used_cache(const struct look *k, const struct tcache_layout *l, const char *c
 	return false;
 }
 
+/* Return whether the caches of KIND may exist, if C has only caches of one kind. */
+static bool
+is_kind_possible(
+	const struct look *k, const struct caches *c, const struct tcache_layout_kind *kind)
+{
+	return (!c->kind || c->kind == kind) && kind->first <= k->l->last &&
+		kind->last >= k->l->first;
+}
+
+/*
+ * Read the chunk at AT into COPY: as many bytes as the largest possible cache has; only the header
+ * if these are not all present.  Returns the number of bytes.
+ */
+static size_t
+read_chunk(const struct look *k, const struct caches *c, raddr at, char *copy)
+{
+	size_t header = 2 * k->l->word_bytes, most = header;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (is_kind_possible(k, c, &kinds[i]) && kind_copy_bytes(k, &kinds[i]) > most)
+			most = kind_copy_bytes(k, &kinds[i]);
+	if (tcache_layout_read_present(k, at, copy, most))
+		return most;
+	return tcache_layout_read_present(k, at, copy, header) ? header : 0;
+}
+
 /* Add the chunk at AT to C if it is a cache; only of the same kind as those in C. */
 static bool
 add_cache(const struct look *k, struct caches *c, raddr at)
 {
 	struct cache *new = &c->v[c->nr];
-	unsigned int header = 2 * k->l->word_bytes;
+	size_t got;
 
-	if (c->nr == NR_SAMPLES || at.v % k->l->word_bytes ||
-		!tcache_layout_read_present(k, at, new->copy, header))
+	if (c->nr == NR_SAMPLES || at.v % k->l->word_bytes)
 		return false;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		if ((c->kind && c->kind != &kinds[i]) || kinds[i].first > k->l->last ||
-			kinds[i].last < k->l->first ||
-			!is_kind_size(k, &kinds[i], word_at(k, new->copy + header / 2)) ||
-			!tcache_layout_read_present(
-				k, at, new->copy, kind_copy_bytes(k, &kinds[i])) ||
+	got = read_chunk(k, c, at, new->copy);
+	for (size_t i = 0; got && i < sizeof kinds / sizeof *kinds; i++) {
+		size_t bytes = kind_copy_bytes(k, &kinds[i]);
+
+		if (!is_kind_possible(k, c, &kinds[i]) ||
+			!is_kind_size(k, &kinds[i], word_at(k, new->copy + k->l->word_bytes)) ||
+			(bytes > got && !tcache_layout_read_present(k, at, new->copy, bytes)) ||
 			!can_be_cache(k, &kinds[i].l, new->copy))
 			continue;
 		c->kind = &kinds[i];
@@ -222,6 +248,7 @@ add_first_chunks(const struct look *k, struct caches *c)
 /* ---- the threads' pointers ---- */
 
 struct near {
+	raddr start;
 	uint64_t word[2 * NEAR_WORDS];
 };
 
@@ -239,13 +266,26 @@ read_near(const struct look *k, struct near *ret, size_t max)
 		return 0;
 	for (size_t i = 0; i < nr_tids && nr < max; i++) {
 		raddr slot = arenas_slot_of_thread(k->a, k->t, tids[i]);
+		struct near *n = &ret[nr];
 
-		if (slot.v &&
-			os_read(k->t, (raddr){ slot.v - NEAR_WORDS * sizeof(uint64_t) }, &ret[nr],
-				sizeof ret[nr], &e) == 0)
-			nr++;
+		if (!slot.v)
+			continue;
+		n->start.v = slot.v - NEAR_WORDS * sizeof *n->word;
+		nr += os_read(k->t, n->start, n->word, sizeof n->word, &e) == 0;
 	}
 	return nr;
+}
+
+/*
+ * Return whether word W of N can lead to a cache.  A pointer to a word that points to itself leads
+ * to struct pthread, of which each thread has two (tcbhead_t: tcb and self).
+ */
+static bool
+can_lead_to_cache(const struct look *k, const struct near *n, size_t w)
+{
+	uint64_t to = n->word[w], i = (to - n->start.v) / sizeof *n->word;
+
+	return tcache_layout_is_block(k, to) && !(i < 2 * NEAR_WORDS && n->word[i] == to);
 }
 
 /*
@@ -275,7 +315,7 @@ add_by_pointer(struct look *k, struct caches *c)
 		found = (struct caches){ .kind = kind };
 		/* Add the caches that word W near the threads' pointers to arenas points to. */
 		for (size_t i = 0; i < nr; i++)
-			if (tcache_layout_is_block(k, near[i].word[w]))
+			if (can_lead_to_cache(k, &near[i], w))
 				add_cache(k, &found,
 					(raddr){ near[i].word[w] - 2 * k->l->word_bytes });
 		if (found.nr && found.nr >= least && are_likelier(&found, &best)) {

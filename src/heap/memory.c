@@ -81,6 +81,8 @@ see_region(struct reader *r, struct page_group *g, uint64_t start, uint64_t end)
 	struct os_page_run all = { .start = { start }, .end = { end }, .is_present = true };
 	struct err e;
 
+	if (start == end)
+		return 0;
 	return r->pages
 		? os_pages_walk(r->pages, (raddr){ start }, (raddr){ end }, false, see_pages, g, &e)
 		: see_pages(&all, g);
@@ -88,22 +90,28 @@ see_region(struct reader *r, struct page_group *g, uint64_t start, uint64_t end)
 
 /*
  * Read the page states of the group that begins at START; pages whose state cannot be read count as
- * missing.
+ * missing.  Regions without a hole between them are one walk: a thread's stack and its guard page,
+ * or the parts of a heap.
  */
 static void
 ask_group(struct reader *r, struct page_group *g, uint64_t start)
 {
-	uint64_t end = start + GROUP_PAGES * r->page_bytes;
+	uint64_t end = start + GROUP_PAGES * r->page_bytes, from = start, to = start;
 
 	*g = (struct page_group){ .start = start, .page_bytes = r->page_bytes };
 	for (size_t i = region_from(r->m, start); i < r->m->nr && r->m->region[i].start.v < end;
 		i++) {
 		const struct region *region = &r->m->region[i];
 
-		if (region_may_be_malloc(region))
-			see_region(r, g, region->start.v > start ? region->start.v : start,
-				region->end.v < end ? region->end.v : end);
+		if (!region_may_be_malloc(region))
+			continue;
+		if (region->start.v > to) {
+			see_region(r, g, from, to);
+			from = region->start.v;
+		}
+		to = region->end.v < end ? region->end.v : end;
 	}
+	see_region(r, g, from, to);
 }
 
 enum page_presence

@@ -573,8 +573,9 @@ heap_read(struct heap *h, const struct process *p, const struct heap_options *op
 	return 0;
 }
 
+/* Read the tops of R's arenas, and the counts of the threads' caches if WITH_CACHES. */
 static int
-read_tops(struct reader *r, const struct process *p, struct err *e)
+read_tops(struct reader *r, const struct process *p, bool with_caches, struct err *e)
 {
 	const struct arenas *a = &p->arenas;
 
@@ -589,12 +590,14 @@ read_tops(struct reader *r, const struct process *p, struct err *e)
 		if (reader_glance_arena(r, &a->v[i], arena, e) < 0)
 			return -1;
 	}
+	if (!with_caches)
+		return 0;
 	malloc_layout_add_tcache(&r->heap->layout, r->t, r->m, a, 0);
 	return tcaches_glance(r, e);
 }
 
-int
-heap_read_tops(struct heap *h, const struct process *p, struct err *e)
+static int
+read_tops_of(struct heap *h, const struct process *p, bool with_caches, struct err *e)
 {
 	auto_pages struct os_pages *pages = NULL;
 	struct reader r = {
@@ -606,11 +609,23 @@ heap_read_tops(struct heap *h, const struct process *p, struct err *e)
 	if (os_pages_open(&pages, p->target, OS_PAGES_AUTO, &ours) < 0)
 		debug("%s", ours.msg);
 	r.pages = pages;
-	if (read_tops(&r, p, e) < 0) {
+	if (read_tops(&r, p, with_caches, e) < 0) {
 		heap_release(h);
 		return -1;
 	}
 	return 0;
+}
+
+int
+heap_read_tops(struct heap *h, const struct process *p, struct err *e)
+{
+	return read_tops_of(h, p, false, e);
+}
+
+int
+heap_read_counts(struct heap *h, const struct process *p, struct err *e)
+{
+	return read_tops_of(h, p, true, e);
 }
 
 void

@@ -50,10 +50,13 @@ int heap_read(
  * As heap_read(), but of each of P's arenas, which were found, read only the header, the top chunk,
  * and in thread arenas its resident pages: page_bytes[HEAP_PAGE_TOP], to which has_pages does not
  * apply.  A main arena that is not contiguous also has resident_bytes, for pieces that are easily
- * found.  No thread is stopped, no chunk except the top is read, and of the threads' caches only
- * the counts.
+ * found.  No thread is stopped, and no chunk except the top is read.  The layout lacks the threads'
+ * caches.
  */
 int heap_read_tops(struct heap *h, const struct process *p, struct err *e);
+
+/* As heap_read_tops(), and the counts of the threads' caches, whose lists are not followed. */
+int heap_read_counts(struct heap *h, const struct process *p, struct err *e);
 
 void heap_release(struct heap *h);
 #define auto_heap __attribute__((cleanup(heap_release)))

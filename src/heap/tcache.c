@@ -85,32 +85,61 @@ doubt_at(struct reader *r, uint64_t addr, size_t size)
 	return reader_is_swapped(r, addr, size) ? swapped : torn;
 }
 
-/* Read the cache at ADDR into BUF; false if it is missing or inconsistent. */
+/* Return the size of a buffer for a cache: of its chunk, without the previous size. */
+static size_t
+buffer_bytes(const struct malloc_layout *l)
+{
+	return l->word_bytes + cache_bytes(l);
+}
+
+/* Return whether HEADER, a chunk's size and flags, can be of a chunk with a cache. */
 static bool
+can_hold_cache(const struct reader *r, const char *header)
+{
+	uint64_t size = word_in(r, header) & ~FLAG_BITS;
+
+	/* A remainder too small for a separate chunk stays with the chunk. */
+	return size - r->l->tcache.chunk_bytes < min_chunk_bytes(r->l);
+}
+
+/* Note why the cache at ADDR could not be read, unless no cache can be there. */
+static void
+doubt_cache(struct reader *r, uint64_t addr)
+{
+	const uint64_t start = addr - r->l->word_bytes;
+	char header[sizeof(uint64_t)];
+
+	/* Before the first malloc() of its thread the pointer is NULL or leads to unused memory. */
+	if (reader_page(r, start) == PAGE_NONE)
+		return;
+	if (!reader_look(r, start, header, r->l->word_bytes))
+		r->cache_doubt = swapped;
+	else if (can_hold_cache(r, header))
+		r->cache_doubt = doubt_at(r, addr, cache_bytes(r->l));
+}
+
+/*
+ * Read the cache at ADDR into BUF, of buffer_bytes(), with its header.  Returns the cache in BUF;
+ * NULL if it is missing or inconsistent.
+ */
+static const char *
 read_cache(struct reader *r, uint64_t addr, char *buf)
 {
 	const struct malloc_layout *l = r->l;
-	char header[sizeof(uint64_t)];
-	uint64_t size;
 
-	/* Before its first use the pointer is NULL or leads to memory that malloc never writes. */
-	if (addr % (2 * l->word_bytes) || reader_page(r, addr - l->word_bytes) == PAGE_NONE)
-		return false;
-	if (!reader_look(r, addr - l->word_bytes, header, l->word_bytes)) {
-		r->cache_doubt = swapped;
-		return false;
+	if (addr % (2 * l->word_bytes))
+		return NULL;
+	if (!reader_look(r, addr - l->word_bytes, buf, buffer_bytes(l))) {
+		doubt_cache(r, addr);
+		return NULL;
 	}
-	size = word_in(r, header) & ~FLAG_BITS;
-	/* A remainder too small for a separate chunk stays with the chunk. */
-	if (size - l->tcache.chunk_bytes >= min_chunk_bytes(l))
-		return false;
-	if (!reader_look(r, addr, buf, cache_bytes(l)))
-		r->cache_doubt = doubt_at(r, addr, cache_bytes(l));
-	else if (!is_sound(l, buf))
+	if (!can_hold_cache(r, buf))
+		return NULL;
+	if (!is_sound(l, buf + l->word_bytes)) {
 		r->cache_doubt = torn;
-	else
-		return true;
-	return false;
+		return NULL;
+	}
+	return buf + l->word_bytes;
 }
 
 /* ---- the lists ---- */
@@ -186,40 +215,64 @@ may_have_cache(const struct target *t, pid_t tid)
 		(t->core || (os_status(t, tid, &status, &e) == 0 && status.has_memory));
 }
 
-/* Read the cache of thread TID into BUF, which has room for it. */
+/* Maximum distance between the pointers to a thread's arena and to its cache. */
+#define NEAR_BYTES 1024
+
+/* A thread's pointers to its arena and to its cache. */
+struct pointers {
+	uint64_t arena, cache;
+};
+
+/*
+ * Read the pointers of the thread whose pointer to its arena is at SLOT, at once: both are in the
+ * same TLS.  False if they cannot be read; a page that the kernel is moving to another place looks
+ * as if it were in swap.
+ */
+static bool
+read_thread_pointers(struct reader *r, raddr slot, struct pointers *ret)
+{
+	const int64_t offset = r->l->tcache.from_slot_bytes;
+	const uint64_t low = offset < 0 ? (uint64_t)-offset : 0,
+		       high = offset > 0 ? (uint64_t)offset : 0;
+	char buf[NEAR_BYTES + sizeof(uint64_t)];
+
+	if (!slot.v || low + high > NEAR_BYTES ||
+		!reader_look(r, slot.v - low, buf, low + high + r->l->word_bytes))
+		return false;
+	ret->arena = word_in(r, buf + low);
+	ret->cache = offset ? word_in(r, buf + high) : 0;
+	return true;
+}
+
+/* Read the cache of thread TID into BUF, of buffer_bytes(). */
 static int
 tcache_read_thread(struct copies *c, pid_t tid, char *buf, struct err *e)
 {
 	struct reader *r = c->r;
 	struct heap_thread *thread = array_add(&r->heap->thread);
-	int64_t offset = r->l->tcache.from_slot_bytes;
-	raddr slot = arenas_slot_of_thread(r->arenas, r->t, tid);
-	char word[sizeof(uint64_t)];
+	struct pointers pointers;
+	const char *cache;
 
 	if (!thread)
 		return err_set(e, ENOMEM, "cannot list the threads");
 	thread->tid = tid;
-	if (!slot.v || !reader_look(r, slot.v, word, r->l->word_bytes)) {
+	if (!read_thread_pointers(r, arenas_slot_of_thread(r->arenas, r->t, tid), &pointers)) {
 		r->heap->nr_unknown_caches += may_have_cache(r->t, tid);
 		return 0;
 	}
-	thread->arena.v = word_in(r, word);
-	/* A page that the kernel is moving to another place looks as if it were in swap. */
-	if (offset && !reader_look(r, slot.v + (uint64_t)offset, word, r->l->word_bytes)) {
-		r->heap->nr_unknown_caches += may_have_cache(r->t, tid);
-		return 0;
-	}
-	if (!offset || !read_cache(r, word_in(r, word), buf))
+	thread->arena.v = pointers.arena;
+	cache = pointers.cache ? read_cache(r, pointers.cache, buf) : NULL;
+	if (!cache)
 		return 0;
 	thread->has_cache = true;
-	return tcache_read_lists(c, &thread->cached, buf, e);
+	return tcache_read_lists(c, &thread->cached, cache, e);
 }
 
 static int
 read_threads(struct reader *r, struct err *e)
 {
 	auto_free pid_t *tids = NULL;
-	auto_free char *buf = malloc(cache_bytes(r->l));
+	auto_free char *buf = malloc(buffer_bytes(r->l));
 	auto_copies struct copies copies = { 0 };
 	size_t nr;
 
@@ -298,7 +351,7 @@ int
 tcaches_glance(struct reader *r, struct err *e)
 {
 	auto_free pid_t *tids = NULL;
-	auto_free char *buf = malloc(cache_bytes(r->l));
+	auto_free char *buf = malloc(buffer_bytes(r->l));
 	int64_t offset = r->l->tcache.from_slot_bytes;
 	size_t nr;
 
@@ -310,17 +363,19 @@ tcaches_glance(struct reader *r, struct err *e)
 		return -1;
 	for (size_t i = 0; i < nr; i++) {
 		raddr slot = arenas_slot_of_thread(r->arenas, r->t, tids[i]);
-		char word[sizeof(uint64_t)];
+		struct pointers pointers;
+		const char *cache = read_thread_pointers(r, slot, &pointers) && pointers.cache
+			? read_cache(r, pointers.cache, buf)
+			: NULL;
 		struct heap_thread *thread;
 
-		if (!slot.v || !reader_look(r, slot.v + (uint64_t)offset, word, r->l->word_bytes) ||
-			!read_cache(r, word_in(r, word), buf))
+		if (!cache)
 			continue;
 		thread = array_add(&r->heap->thread);
 		if (!thread)
 			return err_set(e, ENOMEM, "cannot list the threads");
 		*thread = (struct heap_thread){
-			.tid = tids[i], .has_cache = true, .cached = count_cache(r->l, buf)
+			.tid = tids[i], .has_cache = true, .cached = count_cache(r->l, cache)
 		};
 	}
 	return 0;

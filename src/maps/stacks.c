@@ -75,9 +75,11 @@ struct stacks_node {
 	int32_t tid, unused;
 };
 
+/* A thread's node, and libc's record of its stack: zeroes if its struct pthread is unknown. */
 struct living {
-	raddr at;
+	raddr at; /* of the node */
 	struct stacks_node node;
+	struct stacks_guess record;
 };
 
 struct stacks_finder {
@@ -87,8 +89,7 @@ struct stacks_finder {
 	struct thread_stacks *stacks;
 	const struct thread *thread;
 	size_t nr;
-	struct living *living; /* sorted by at */
-	size_t nr_living;
+	struct living *living;	/* one for each of THREAD; sorted by at after add_living() */
 	uint64_t record_offset; /* from the head; 0 while unknown */
 	uint64_t tls_bytes;	/* from the start of static TLS to the head; 0 if unknown */
 };
@@ -276,46 +277,51 @@ add_main_stack(struct stacks_finder *f, struct err *e)
 		e);
 }
 
-static int
-add_living(struct stacks_finder *f, struct err *e)
+/* Learn where libc's record of a stack is, from the first threads. */
+static void
+learn_from_threads(struct stacks_finder *f)
 {
-	auto_free raddr *from = calloc(f->nr, sizeof *from);
-	auto_free struct stacks_guess *record = calloc(f->nr, sizeof *record);
-	auto_free pid_t *other = calloc(f->nr, sizeof *other);
 	raddr sample[NR_SAMPLES];
-	size_t nr_samples = 0, nr_others = 0;
+	size_t nr_samples = 0;
 
-	if (!from || !record || !other)
-		return err_set(e, ENOMEM, "cannot list the stacks");
 	for (size_t i = 0; i < f->nr && nr_samples < NR_SAMPLES; i++)
 		/* libc did not map the main thread's */
 		if (f->thread[i].head.v && f->thread[i].tid != os_main_thread(f->t))
 			sample[nr_samples++] = f->thread[i].head;
 	learn_record_offset(f, sample, nr_samples);
-	for (size_t i = 0; i < f->nr; i++)
-		if (f->thread[i].head.v)
-			from[i] = raddr_add(f->thread[i].head, f->record_offset);
-	if (os_read_each(f->t, from, f->nr, sizeof *record, record, e) < 0)
-		return -1;
-	for (size_t i = 0; i < f->nr; i++) {
-		const struct thread *thread = &f->thread[i];
-		struct thread_stack stack =
-			stack_of_record(f, &record[i], thread->head, thread->tid);
-		int r = 0;
-
-		if (thread->tid == os_main_thread(f->t))
-			r = add_main_stack(f, e);
-		else if (f->record_offset && is_record(f, &record[i], thread->head))
-			r = stacks_add_stack(f, &stack, e);
-		else
-			other[nr_others++] = thread->tid;
-		if (r < 0)
-			return -1;
-	}
-	return thread_stacks_add_others(f->stacks, f->t, f->m, other, nr_others, e);
 }
 
-/* ---- ended threads ---- */
+/*
+ * Read the nodes and the records of all living threads: both are in struct pthread, and are read at
+ * once.
+ */
+static int
+read_living(struct stacks_finder *f, struct err *e)
+{
+	const size_t record = LIST_OFFSET + f->record_offset;
+	const size_t bytes = record + sizeof f->living->record;
+	auto_free raddr *from = calloc(f->nr, sizeof *from);
+	auto_free char *copies = calloc(f->nr, bytes);
+
+	f->living = calloc(f->nr, sizeof *f->living);
+	if (!from || !copies || !f->living)
+		return err_set(e, ENOMEM, "cannot list the stacks");
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->thread[i].head.v)
+			from[i] = (raddr){ f->thread[i].head.v - LIST_OFFSET };
+	if (os_read_each(f->t, from, f->nr, bytes, copies, e) < 0)
+		return -1;
+	for (size_t i = 0; i < f->nr; i++) {
+		struct living *l = &f->living[i];
+
+		if (!from[i].v)
+			continue;
+		l->at = from[i];
+		memcpy(&l->node, copies + i * bytes, sizeof l->node);
+		memcpy(&l->record, copies + i * bytes + record, sizeof l->record);
+	}
+	return 0;
+}
 
 static int
 by_at(const void *a, const void *b)
@@ -325,34 +331,45 @@ by_at(const void *a, const void *b)
 	return x->at.v < y->at.v ? -1 : x->at.v > y->at.v;
 }
 
-/* Read the list nodes of all living threads at once. */
 static int
-read_living(struct stacks_finder *f, struct err *e)
+add_living(struct stacks_finder *f, struct err *e)
 {
-	auto_free raddr *from = calloc(f->nr, sizeof *from);
-	auto_free struct stacks_node *nodes = calloc(f->nr, sizeof *nodes);
+	auto_free pid_t *other = calloc(f->nr, sizeof *other);
+	size_t nr_others = 0;
 
-	f->living = calloc(f->nr, sizeof *f->living);
-	if (!from || !nodes || !f->living)
+	if (!other)
 		return err_set(e, ENOMEM, "cannot list the stacks");
-	for (size_t i = 0; i < f->nr; i++)
-		if (f->thread[i].head.v)
-			from[f->nr_living++] = (raddr){ f->thread[i].head.v - LIST_OFFSET };
-	if (os_read_each(f->t, from, f->nr_living, sizeof *nodes, nodes, e) < 0)
+	learn_from_threads(f);
+	if (read_living(f, e) < 0)
 		return -1;
-	for (size_t i = 0; i < f->nr_living; i++)
-		f->living[i] = (struct living){ from[i], nodes[i] };
-	qsort(f->living, f->nr_living, sizeof *f->living, by_at);
-	return 0;
+	for (size_t i = 0; i < f->nr; i++) {
+		const struct thread *thread = &f->thread[i];
+		const struct stacks_guess *record = &f->living[i].record;
+		struct thread_stack stack = stack_of_record(f, record, thread->head, thread->tid);
+		int r = 0;
+
+		if (thread->tid == os_main_thread(f->t))
+			r = add_main_stack(f, e);
+		else if (f->record_offset && is_record(f, record, thread->head))
+			r = stacks_add_stack(f, &stack, e);
+		else
+			other[nr_others++] = thread->tid;
+		if (r < 0)
+			return -1;
+	}
+	if (f->nr)
+		qsort(f->living, f->nr, sizeof *f->living, by_at);
+	return thread_stacks_add_others(f->stacks, f->t, f->m, other, nr_others, e);
 }
+
+/* ---- ended threads ---- */
 
 /* Get the list node at AT, which may have been read already.  False if it is invalid. */
 static bool
 stacks_read_node(const struct stacks_finder *f, raddr at, struct stacks_node *ret)
 {
 	struct living key = { .at = at };
-	const struct living *known =
-		bsearch(&key, f->living, f->nr_living, sizeof *f->living, by_at);
+	const struct living *known = bsearch(&key, f->living, f->nr, sizeof *f->living, by_at);
 	struct err ignored;
 
 	if (known)
@@ -412,7 +429,7 @@ add_ended_list(struct stacks_finder *f, raddr head, raddr next, struct err *e)
 static raddr
 find_list_head(const struct stacks_finder *f)
 {
-	for (size_t i = 0; i < f->nr_living; i++) {
+	for (size_t i = 0; i < f->nr; i++) {
 		raddr next = { f->living[i].node.next }, prev = { f->living[i].node.prev };
 
 		if (objects_at(f->o, next))
@@ -436,8 +453,6 @@ add_ended(struct stacks_finder *f, struct err *e)
 	struct err ignored;
 	raddr at;
 
-	if (read_living(f, e) < 0)
-		return -1;
 	at = find_list_head(f);
 	at.v -= NEAR_BYTES;
 	if (os_read_present(f->t, at, near, sizeof near, &ignored) < 0)

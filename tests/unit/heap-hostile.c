@@ -471,7 +471,7 @@ read_heaps(struct view *v)
 		read_by(v, &h, by_lists, LONG_NS);
 		read_by(v, &h, by_lists, 0);
 	}
-	heap_read_tops(&tops, &v->p, &v->e);
+	heap_read_counts(&tops, &v->p, &v->e);
 }
 
 /* Call the functions that are used because asking for pages first would be slower. */
