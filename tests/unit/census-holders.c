@@ -199,8 +199,8 @@ test_holders(void)
 		test_census(&v, child.said, (struct census_options){ .masks_tags = true });
 		test_census(&v, child.said,
 			(struct census_options){ .is_unaligned = true, .masks_tags = true });
+		view_release(&v);
 	}
-	view_release(&v);
 	ok(child_end(&child), "the program still works");
 }
 
