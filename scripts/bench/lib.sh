@@ -59,6 +59,22 @@ took()
 	"$dir/took" "$@" >>"$dir/$name.us" || :
 }
 
+# row WORK UNIT MEMDIAG PEER PEER_VALUE BOUND GOAL: add a line to the table of scripts/bench/all, if that runs this bench.
+# BOUND is the least that a correct tool needs; "-" for a PEER, its value or a BOUND that does not exist.  GOAL is
+# "peer N": the peer takes at least N times what memdiag takes; "bound N": memdiag takes at most N times the bound;
+# or "self N": memdiag takes at most N; or "-".  An awk program appends such a line, with tabs, to $rows_file.
+rows_file=${BENCH_ROWS:-/dev/null}
+row()
+{
+	(IFS='	'; echo "$*" >>"$rows_file")
+}
+
+# per A B [SCALE]: print A / B / SCALE, with three digits after the point.
+per()
+{
+	awk -v a="$1" -v b="$2" -v s="${3:-1}" 'BEGIN { printf "%.3f", b * s ? a / b / s : 0 }'
+}
+
 # median NAME: of what was noted.
 median()
 {

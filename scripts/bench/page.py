@@ -51,4 +51,11 @@ try:
             times.setdefault(what, []).append(browser.run_later(ACTION % action))
 finally:
     browser.close()
+rows = os.environ.get("BENCH_ROWS")
+if rows:
+    opens, bound = statistics.median(times["opens"]), statistics.median(times["bound"])
+    with open(rows, "a") as file:
+        print(f"page, {name} stacks, opens", "ms", f"{opens:.0f}", "-", "-", f"{bound:.0f}", "self 2000", sep="\t", file=file)
+        print(f"page, {name} stacks, search", "ms", f"{statistics.median(times['search']):.0f}", "-", "-", "-", "self 100",
+              sep="\t", file=file)
 print(", ".join(f"{what} {statistics.median(t):.0f} ms" for what, t in times.items()))
