@@ -90,7 +90,10 @@ roots_fail(struct err *e)
 
 /* ---- words ---- */
 
-/* Begin a range, to which words are added next. */
+/*
+ * Begin a range, to which words are added next.  The thread of memdiag that made a copy has a stack
+ * of libc's and so a block, its DTV; but it is no thread of the program.
+ */
 static int
 roots_begin(
 	struct roots_read *r, enum census_root_kind kind, pid_t tid, uint64_t start, uint64_t end)
@@ -99,9 +102,10 @@ roots_begin(
 
 	if (!range)
 		return -1;
-	*range = (struct census_range){
-		.start = { start }, .end = { end }, .kind = kind, .tid = tid
-	};
+	*range = (struct census_range){ .start = { start },
+		.end = { end },
+		.kind = kind,
+		.tid = tid == os_frozen_helper(r->look->t) ? 0 : tid };
 	r->range = (uint32_t)r->c->roots.range.nr - 1;
 	return 0;
 }

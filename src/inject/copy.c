@@ -349,7 +349,7 @@ copy_run(struct job *job, struct worker *h, const struct workspace *ws, struct e
 	if (!h->is_helper)
 		return err_set_kind(e, ERR_UNSUPPORTED, 0,
 			"%d (%s) can make no thread that waits for the copy", t->pid, t->comm);
-	if (os_frozen_new(&f, t, e) < 0)
+	if (os_frozen_new(&f, t, h->tid, e) < 0)
 		return -1;
 	failed = copy_lay_ways(h, ws, &stack, e) < 0 || os_trace_births(h->tid, true, e) < 0 ||
 		copy_try_all(c, h, stack, f, e) < 0 || copy_use(c, h, f, e) < 0;

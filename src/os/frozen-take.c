@@ -18,12 +18,13 @@
 #define REGSET_MAX 16384
 
 int
-os_frozen_new(struct os_frozen **ret, const struct target *t, struct err *e)
+os_frozen_new(struct os_frozen **ret, const struct target *t, pid_t helper, struct err *e)
 {
 	*ret = calloc(1, sizeof **ret);
 	if (!*ret)
 		return err_set(e, ENOMEM, "cannot keep the threads of %d", t->pid);
 	(*ret)->of = t;
+	(*ret)->helper = helper;
 	return 0;
 }
 

@@ -11,8 +11,11 @@
 struct os_frozen;
 struct target;
 
-/* Begin to keep the threads of T, which must outlive *RET.  Returns 0, or -1 with E. */
-int os_frozen_new(struct os_frozen **ret, const struct target *t, struct err *e);
+/*
+ * Begin to keep the threads of T, which must outlive *RET.  HELPER: the one of memdiag that makes
+ * the copy.  Returns 0, or -1 with E.
+ */
+int os_frozen_new(struct os_frozen **ret, const struct target *t, pid_t helper, struct err *e);
 void os_frozen_free(struct os_frozen *f);
 
 /*

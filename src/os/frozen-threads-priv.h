@@ -30,6 +30,7 @@ struct frozen_set {
 
 struct os_frozen {
 	const struct target *of;
+	pid_t helper;
 	struct {
 		struct frozen_thread *v; /* by tid */
 		size_t nr, room;

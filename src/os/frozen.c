@@ -35,6 +35,12 @@ os_main_thread(const struct target *t)
 	return t->frozen ? t->frozen->of->pid : t->pid;
 }
 
+pid_t
+os_frozen_helper(const struct target *t)
+{
+	return t->frozen ? t->frozen->helper : 0;
+}
+
 bool
 os_is_still(const struct target *t)
 {

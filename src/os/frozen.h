@@ -29,6 +29,9 @@ const struct target *os_frozen_of(const struct target *t);
 /* Return the main thread of T: that of a copy is the one of the process. */
 pid_t os_main_thread(const struct target *t);
 
+/* Return the thread of memdiag that made the copy T; 0 if T is no copy. */
+pid_t os_frozen_helper(const struct target *t);
+
 /* Return whether the memory of T does not change: that of a copy or of a core file. */
 bool os_is_still(const struct target *t);
 
