@@ -38,6 +38,7 @@ end_server()
 # push WORDS...: begin to push the tracee's profile, in the background, until it is asked to end.
 push()
 {
+	: >"$dir/err" # what the last one has said must not be taken for its words
 	env --default-signal "$MEMDIAG" profile --pid "$tracee_pid" --rate 1 --push "$url" --push-every "${every:-100ms}" --wait=300s \
 		--timeout=600s --json "$@" >"$dir/out" 2>"$dir/err" &
 	memdiag_pid=$!
