@@ -9,13 +9,15 @@
 #include "unwind/unwind.h"
 
 struct unwind_entry *unwind_cache;
+uint64_t *unwind_quick;
 
 static uint64_t nr_found;
 
 /* ---- the tables ---- */
 
+/* IS_PERMANENT becomes true if the code is never unloaded. */
 static unwind_rule
-cache_find(uintptr_t pc, uint64_t generation)
+cache_find(uintptr_t pc, uint64_t generation, bool *ret_is_permanent)
 {
 	struct unwind_object o;
 	struct unwind_row row;
@@ -26,6 +28,7 @@ cache_find(uintptr_t pc, uint64_t generation)
 		unwind_note_seen(&o, generation);
 	else if (found == FOUND_NONE)
 		unwind_note_unseen(pc);
+	*ret_is_permanent = found == FOUND && o.is_permanent;
 	if (found == FOUND && unwind_find_row(&o, pc, &row))
 		return unwind_rule_of(&row, pc);
 	if (found == FOUND && unwind_is_trampoline(&o, pc + 1))
@@ -76,13 +79,29 @@ cache_put(struct unwind_entry *set, uint64_t key, uint64_t generation, unwind_ru
 	__atomic_store_n(&e->version, version + 2, __ATOMIC_RELEASE);
 }
 
+/* Store RULE for KEY in one word.  False if it does not fit, or another rule is there. */
+static bool
+put_quickly(uint64_t key, unwind_rule rule)
+{
+	const uint64_t word = ((key >> UNWIND_QUICK_BITS) + 1) << 32 | (rule >> 32 & 0xc00000ff) |
+		(rule >> 40 & 0xff00) | (rule << 13 & 0x3fff0000);
+	uint64_t none = 0;
+
+	return unwind_rule_kind(rule) == RULE_PLAIN && unwind_quick_rule(word, key) == rule &&
+		__atomic_compare_exchange_n(unwind_quick_of(key), &none, word, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 unwind_rule __attribute__((noinline, cold))
 unwind_look_up(uintptr_t pc, bool is_exact, uint64_t generation)
 {
 	const uintptr_t key = pc - !is_exact;
-	const unwind_rule rule = cache_find(key, generation);
+	bool is_permanent;
+	const unwind_rule rule = cache_find(key, generation, &is_permanent);
 
 	__atomic_store_n(&nr_found, nr_found + 1, __ATOMIC_RELAXED);
+	if (is_permanent && put_quickly(key, rule))
+		return rule;
 	if (generation && unwind_rule_kind(rule) != RULE_UNKNOWN)
 		cache_put(unwind_set_of(pc), key, generation, rule);
 	return rule;
@@ -93,7 +112,9 @@ unwind_start(const struct unwind_host *h)
 {
 	unwind_objects_start(h);
 	unwind_seen_start(h);
-	if (!unwind_cache)
+	if (!unwind_quick)
+		unwind_quick = h->map(sizeof *unwind_quick << UNWIND_QUICK_BITS);
+	if (unwind_quick && !unwind_cache)
 		unwind_cache = h->map(UNWIND_CACHE_ENTRIES * sizeof *unwind_cache);
 	return unwind_cache != NULL;
 }
@@ -105,5 +126,8 @@ unwind_forget(void)
 	for (unsigned int i = 0; unwind_cache && i < UNWIND_CACHE_ENTRIES; i++)
 		if (unwind_cache[i].generation)
 			unwind_cache[i].generation = 0;
+	for (uint32_t i = 0; unwind_quick && i < UINT32_C(1) << UNWIND_QUICK_BITS; i++)
+		if (unwind_quick[i])
+			unwind_quick[i] = 0;
 	unwind_seen_forget();
 }

@@ -1,6 +1,14 @@
 /*
  * cache: code address -> rule, for all threads, without a lock.
  *
+ * Most code belongs to objects that are never unloaded.  A plain rule of such code is valid for
+ * ever, and fits in one word together with its address:
+ *
+ *	bit 63             31        30        29       15       7        0
+ *	|  bits of address  | has_fp | is_from_fp | cfa_at | ra_at | fp_at |
+ *
+ * All other rules are in sets:
+ *
  *	set -> +-- 64 bytes, a cache line ------+
  *	       | version pc generation rule | * |   two entries
  *	       +--------------------------------+
@@ -37,6 +45,27 @@ _Static_assert(sizeof(struct unwind_entry) == 32, "two entries fill a cache line
 
 extern struct unwind_entry *unwind_cache;
 
+/* An address has two parts: the position of its word, and 32 bits that the word has, plus 1. */
+#define UNWIND_QUICK_BITS (UNWIND_ADDRESS_BITS - 32)
+extern uint64_t *unwind_quick;
+
+static inline uint64_t *
+unwind_quick_of(uint64_t key)
+{
+	const uint64_t mask = (UINT64_C(1) << UNWIND_QUICK_BITS) - 1;
+
+	return &unwind_quick[(key ^ key >> UNWIND_QUICK_BITS) & mask];
+}
+
+/* The rule in WORD, if it is that of KEY; else 0, which is no rule.  Offsets are in words. */
+static inline __attribute__((always_inline)) unwind_rule
+unwind_quick_rule(uint64_t word, uint64_t key)
+{
+	if (UNWIND_UNLIKELY(word >> 32 != (key >> UNWIND_QUICK_BITS) + 1))
+		return 0;
+	return (word & 0xc00000ff) << 32 | (word & 0xff00) << 40 | (word >> 13 & 0x1fff8);
+}
+
 /*
  * The first of the two entries for PC.  The lowest bits of PC work as well as a hash and are
  * quicker: each frame waits for the load of the previous one.
@@ -65,7 +94,19 @@ unwind_entry_read(const struct unwind_entry *e, uint64_t pc, uint64_t generation
 		!(version & 1) && __atomic_load_n(&e->version, __ATOMIC_RELAXED) == version);
 }
 
-/* The rule for the code at PC or, if PC is a return address, for the call that precedes it. */
+/*
+ * The rule for the code at PC or, if PC is a return address, for the call that precedes it.  0: not
+ * in one word.
+ */
+static inline __attribute__((always_inline)) unwind_rule
+unwind_rule_quickly(uint64_t pc, bool is_exact)
+{
+	const uint64_t key = pc - !is_exact;
+
+	return unwind_quick_rule(__atomic_load_n(unwind_quick_of(key), __ATOMIC_RELAXED), key);
+}
+
+/* The same rule, of any kind. */
 static inline __attribute__((always_inline)) unwind_rule
 unwind_rule_for(uint64_t pc, bool is_exact, uint64_t generation)
 {

@@ -43,7 +43,7 @@ unwind_object_init(struct unwind_object *ret, uintptr_t bias, const void *phdrs,
 	ret->index = NULL;
 	ret->nr_index = 0;
 	ret->nr_spans = 0;
-	ret->is_permanent = false;
+	ret->is_program = ret->is_permanent = false;
 	ret->bias = bias;
 	ret->phdrs = phdrs;
 	ret->nr_phdrs = (uint32_t)nr;
@@ -101,6 +101,56 @@ has_bytes(const struct unwind_object *o, uintptr_t at)
 		if (at >= (uintptr_t)o->span[i].start && at < (uintptr_t)o->span[i].end)
 			return true;
 	return false;
+}
+
+/* ---- objects that stay ---- */
+
+/*
+ * The objects that ld.so has loaded before the program began.  dlclose() never unloads them (glibc
+ * 2.17 to 2.43: _dl_close_worker() in elf/dl-close.c keeps those whose l_type is not lt_loaded).
+ */
+#define MAX_STARTUP 128
+static const struct link_map *startup[MAX_STARTUP];
+static uint32_t nr_startup;
+
+static bool
+is_startup(const struct unwind_object *o)
+{
+	for (uint32_t i = 0; i < nr_startup; i++)
+		if (startup[i]->l_addr == o->bias && startup[i]->l_name == o->name)
+			return true;
+	return false;
+}
+
+/*
+ * SPACE is struct link_namespaces (sysdeps/generic/ldsodefs.h, glibc 2.17 to 2.43), whose first
+ * object is FIRST:
+ *
+ *	_ns_loaded, _ns_nloaded
+ *	_ns_main_searchlist	address of a member of FIRST: a list of objects, and their number
+ *	_ns_global_scope_alloc	nonzero if that list has objects of a dlopen() as well
+ *
+ * Without such objects, that number is the number of objects which were loaded before the program
+ * began, apart from the vDSO.  They are the first ones.
+ */
+static void
+find_startup(const uint64_t space[4], const struct link_map *first)
+{
+	const uint64_t link_map_bytes = 1024; /* the beginning of it, which has this member */
+	const uint32_t nr_loaded = (uint32_t)space[1], is_extended = (uint32_t)space[3];
+	const struct {
+		struct link_map **v;
+		uint32_t nr;
+	} *list = (const void *)(uintptr_t)space[2];
+
+	if (is_extended || space[2] % sizeof(void *) ||
+		space[2] - (uintptr_t)first >= link_map_bytes || list->nr > nr_loaded)
+		return;
+	for (const struct link_map *l = first; l && nr_startup < list->nr; l = l->l_next) {
+		if (nr_startup == MAX_STARTUP)
+			break;
+		startup[nr_startup++] = l;
+	}
 }
 
 /* ---- ld.so's counters ---- */
@@ -172,6 +222,7 @@ find_counters(const char *start, const char *end, const struct dl_phdr_info *inf
 			continue;
 		nr_now = now;
 		nr_ever = word;
+		find_startup((const uint64_t *)(const void *)now - 1, first);
 		return;
 	}
 }
@@ -229,8 +280,10 @@ objects_note(struct pass *pass, const struct unwind_object *o)
 {
 	if (pass->is_filling && pass->nr < table.capacity) {
 		table.v[pass->nr] = *o;
+		table.v[pass->nr].is_program = pass->nr == 0;
 		/* The program, ld.so, libc and this library are never unloaded. */
 		table.v[pass->nr].is_permanent = pass->nr == 0 || !host.can_unload ||
+			is_startup(o) ||
 			object_has(o, (const void *)(uintptr_t)&unwind_generation) ||
 			object_has(o, (const void *)(uintptr_t)host.iterate) ||
 			(pass->debug && object_has(o, (const void *)pass->debug->r_ldbase));
@@ -418,7 +471,7 @@ unwind_find_object(uintptr_t pc, struct unwind_object *ret)
 		return find_noted(pc, ret);
 	if (has_bytes(&program, pc)) {
 		*ret = program;
-		ret->is_permanent = true;
+		ret->is_program = ret->is_permanent = true;
 		return FOUND;
 	}
 	if (!objects_ask(pc, &found))
@@ -426,5 +479,6 @@ unwind_find_object(uintptr_t pc, struct unwind_object *ret)
 	if (!init_from_found(ret, &found))
 		unwind_object_init(ret, 0, NULL, 0);
 	ret->name = found.map->l_name;
+	ret->is_permanent = is_startup(ret);
 	return FOUND;
 }

@@ -21,6 +21,7 @@ enum {
 	UNWIND_NR_REGS = 32,
 	UNWIND_RA_STATE = 34, /* RA_SIGN_STATE, a number that is toggled */
 };
+#define UNWIND_ADDRESS_BITS 48 /* of user space, mostly */
 #define UNWIND_RED_ZONE 0
 #define UNWIND_MAX_RA_AT 255
 /* A function may have no frame and keep its return address in the register. */
@@ -38,6 +39,7 @@ enum {
 	UNWIND_RA = 16,
 	UNWIND_NR_REGS = 17,
 };
+#define UNWIND_ADDRESS_BITS 47 /* of user space, mostly */
 #define UNWIND_RED_ZONE 128
 /* A call stores the return address directly below the CFA. */
 #define UNWIND_MAX_RA_AT 1

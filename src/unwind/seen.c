@@ -29,6 +29,7 @@ struct seen_entry {
 	uint64_t generation; /* the last generation in which it was met */
 	uint64_t turn;	     /* value of NR_TURNS when it was last met */
 	uint32_t number;
+	bool is_permanent; /* never unloaded: it is not met again in each generation */
 };
 #define MAX_ENTRIES 768
 static struct seen_entry entries[MAX_ENTRIES];
@@ -301,32 +302,34 @@ new_entry(void)
 	return NULL;
 }
 
+/* Make E equal to WHAT, which has just been met. */
 static void
-put_entry(struct seen_entry *e, uintptr_t start, uintptr_t end, uint64_t hash, uint32_t number,
-	uint64_t generation)
+put_entry(struct seen_entry *e, const struct seen_entry *what)
 {
-	e->start = start;
-	e->hash = hash;
-	e->number = number;
-	set_met(e, generation);
-	__atomic_store_n(&e->end, end, __ATOMIC_RELEASE);
+	e->start = what->start;
+	e->hash = what->hash;
+	e->number = what->number;
+	e->is_permanent = what->is_permanent;
+	set_met(e, what->generation);
+	__atomic_store_n(&e->end, what->end, __ATOMIC_RELEASE);
 }
 
+/* Add SEEN with an entry like WHAT, and set its number. */
 static void
-seen_add_object(struct unwind_seen *seen, uintptr_t start, uintptr_t end, uint64_t hash,
-	uint64_t generation)
+seen_add_object(struct unwind_seen *seen, struct seen_entry what)
 {
 	struct seen_entry *e = new_entry();
 
 	if (e)
-		seen->number = new_number(start, end);
+		seen->number = new_number(what.start, what.end);
 	else {
 		seen->number = UNWIND_NO_NUMBER;
-		seen_share(start, end);
+		seen_share(what.start, what.end);
 	}
 	tell(seen);
+	what.number = seen->number;
 	if (e)
-		put_entry(e, start, end, hash, seen->number, generation);
+		put_entry(e, &what);
 }
 
 /*
@@ -345,7 +348,10 @@ meet_again(uintptr_t start, uintptr_t end, uint64_t hash, uint64_t generation)
 	return false;
 }
 
-/* True if O was noted in GENERATION.  Generation 0 is unknown: each object is then noted again. */
+/*
+ * True if O need not be noted in GENERATION again.  Generation 0 is unknown: each object is then
+ * noted again.
+ */
 static bool
 seen_is_known(const struct unwind_object *o, uint64_t generation)
 {
@@ -353,7 +359,8 @@ seen_is_known(const struct unwind_object *o, uint64_t generation)
 
 	for (uint32_t at = 0; generation && (e = seen_next_entry(&at));)
 		if (bytes_from(o, e->start, 1) &&
-			__atomic_load_n(&e->generation, __ATOMIC_ACQUIRE) == generation)
+			(e->is_permanent ||
+				__atomic_load_n(&e->generation, __ATOMIC_ACQUIRE) == generation))
 			return true;
 	return false;
 }
@@ -362,22 +369,22 @@ void
 unwind_note_seen(const struct unwind_object *o, uint64_t generation)
 {
 	struct unwind_seen seen;
-	uintptr_t start, end;
-	uint64_t hash;
+	struct seen_entry what = { .generation = generation, .is_permanent = o->is_permanent };
 
-	if (!tell || o->is_permanent || seen_is_known(o, generation) || !seen_describe(o, &seen))
+	if (!tell || o->is_program || seen_is_known(o, generation) || !seen_describe(o, &seen))
 		return;
-	start = seen.code[0].start;
-	end = seen.code[seen.nr_code - 1].end;
-	hash = hash_object(o, &seen);
-	if (!meet_again(start, end, hash, generation))
-		seen_add_object(&seen, start, end, hash, generation);
+	what.start = seen.code[0].start;
+	what.end = seen.code[seen.nr_code - 1].end;
+	what.hash = hash_object(o, &seen);
+	if (!meet_again(what.start, what.end, what.hash, generation))
+		seen_add_object(&seen, what);
 }
 
 void
 unwind_note_unseen(uintptr_t pc)
 {
 	const uintptr_t start = pc & ~(page_bytes - 1), end = start + page_bytes;
+	const struct seen_entry what = { .start = start, .end = end, .number = UNWIND_NO_NUMBER };
 	uint32_t at = 0;
 	struct seen_entry *e;
 
@@ -391,7 +398,7 @@ unwind_note_unseen(uintptr_t pc)
 	e = new_entry();
 	seen_share(start, end);
 	if (e)
-		put_entry(e, start, end, 0, UNWIND_NO_NUMBER, 0);
+		put_entry(e, &what);
 }
 
 uint32_t
@@ -406,7 +413,7 @@ unwind_number_of(uintptr_t pc)
 			last = e;
 	/* If the table is full, an entry of an earlier generation may not be the present object. */
 	if (__atomic_load_n(&is_full, __ATOMIC_ACQUIRE) &&
-		(!last || last->generation != unwind_generation()))
+		(!last || (!last->is_permanent && last->generation != unwind_generation())))
 		return UNWIND_NO_NUMBER;
 	/* The program is never unloaded and has no entry. */
 	return last ? last->number : 0;

@@ -65,6 +65,7 @@ struct unwind_object {
 	uint32_t nr_index;			  /* which may be empty */
 	struct unwind_span span[UNWIND_NR_SPANS]; /* its segments */
 	uint32_t nr_spans;
+	bool is_program;
 	bool is_permanent; /* never unloaded */
 	uintptr_t bias;
 	const void *phdrs; /* ElfW(Phdr); valid while the object is loaded, as is NAME */

@@ -334,7 +334,9 @@ walk_collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, ui
 		}
 		if (to->nr == to->room)
 			return UNWIND_CUT;
-		rule = unwind_rule_for(pc, how & UNWIND_EXACT, w->generation);
+		rule = unwind_rule_quickly(pc, how & UNWIND_EXACT);
+		if (UNWIND_UNLIKELY(!rule))
+			rule = unwind_rule_for(pc, how & UNWIND_EXACT, w->generation);
 		if (UNWIND_UNLIKELY(unwind_rule_kind(rule) != RULE_PLAIN)) {
 			enum unwind_step step;
 
