@@ -13,11 +13,6 @@
 
 #pragma GCC visibility push(hidden)
 
-struct unwind_state {
-	uintptr_t pc, sp, fp;
-	bool is_exact; /* PC is the present instruction, not the one after a call */
-};
-
 struct unwind_walk {
 	const struct unwind_regs *regs;
 	const struct unwind_thread *thread;

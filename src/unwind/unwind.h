@@ -6,6 +6,7 @@
  * doc/internals/unwind.md has the design.
  *
  *	walk.c			the frames of a stack; frames that are reused from the last walk
+ *	way.c			from a function of the caller out of the caller's code
  *	step.c			from one frame to its caller
  *	cache.h, cache.c	code address -> rule
  *	objects.c		loaded objects
@@ -43,29 +44,47 @@
 #define UNWIND_NR_KEPT 1
 #endif
 
-/* The registers that a function preserves for its caller. */
+struct unwind_state {
+	uintptr_t pc, sp, fp;
+	bool is_exact; /* PC is the present instruction, not the one after a call */
+};
+
 struct unwind_regs {
+	/* Those of a running function, with all that it preserves for its caller. */
 	uintptr_t pc, sp, fp;
 	uintptr_t kept[UNWIND_NR_KEPT];
+	struct unwind_state from; /* the first frame of the walk: this function or a caller of it */
 };
+
+/* Make the running function the first frame. */
+static inline void
+unwind_from_inside(struct unwind_regs *regs)
+{
+	regs->from = (struct unwind_state){ regs->pc, regs->sp, regs->fp, true };
+}
 
 /* Get the registers of the function into which this is inlined.  It is the first frame. */
 static inline __attribute__((always_inline)) void
 unwind_capture(struct unwind_regs *ret)
 {
 #if defined __x86_64__
-	__asm__ volatile("leaq 0f(%%rip), %%rax\n"
-			 "0:	movq %%rax, (%0)\n"
-			 "	movq %%rsp, 8(%0)\n"
-			 "	movq %%rbp, 16(%0)\n"
-			 "	movq %%rbx, 24(%0)\n"
-			 "	movq %%r12, 32(%0)\n"
-			 "	movq %%r13, 40(%0)\n"
-			 "	movq %%r14, 48(%0)\n"
-			 "	movq %%r15, 56(%0)"
-			 :
-			 : "r"(ret)
-			 : "rax", "memory");
+	uintptr_t pc, sp, fp;
+
+	/* In registers, as the processor cannot forward two stores to one load. */
+	__asm__ volatile("leaq 0f(%%rip), %0\n"
+			 "0:	movq %%rsp, %1\n"
+			 "	movq %%rbp, %2\n"
+			 "	movq %%rbx, (%3)\n"
+			 "	movq %%r12, 8(%3)\n"
+			 "	movq %%r13, 16(%3)\n"
+			 "	movq %%r14, 24(%3)\n"
+			 "	movq %%r15, 32(%3)"
+			 : "=&a"(pc), "=&c"(sp), "=&d"(fp)
+			 : "S"(ret->kept)
+			 : "memory");
+	ret->pc = pc;
+	ret->sp = sp;
+	ret->fp = fp;
 #elif defined __aarch64__
 	__asm__ volatile("adr x16, 0f\n"
 			 "0:	mov x17, sp\n"
@@ -82,6 +101,7 @@ unwind_capture(struct unwind_regs *ret)
 #else
 	*ret = (struct unwind_regs){ 0 };
 #endif
+	unwind_from_inside(ret);
 }
 
 /* ---- readable memory ---- */
@@ -102,8 +122,10 @@ enum unwind_end {
 struct unwind_frame {
 	uintptr_t pc; /* instruction in the innermost or interrupted frame; else return address */
 	uintptr_t sp, fp; /* values in this frame */
-	uint32_t node;	  /* set by the caller, for the stack from the outermost frame to here */
-	uint32_t how;	  /* how PC, SP and FP were found; UNWIND_ below, the rest is walk.c's */
+	/* Set by the caller, for the stack from the outermost frame to here. */
+	uint64_t hash;
+	uint32_t node; /* 0: not set */
+	uint32_t how;  /* how PC, SP and FP were found; UNWIND_ below, the rest is walk.c's */
 };
 #define UNWIND_EXACT 0x01000000u    /* PC is the present instruction, not the one after a call */
 #define UNWIND_OF_TABLE 0x02000000u /* PC's code has a rule; otherwise the caller was guessed */
@@ -116,7 +138,7 @@ struct unwind_frame {
 struct unwind_stack {
 	uint32_t max; /* room for frames; 0: not initialised */
 	uint32_t nr;
-	uint32_t nr_same;	     /* outermost frames that are unchanged, with their nodes */
+	uint32_t nr_same;	     /* outermost frames that are unchanged, with hash and node */
 	uint8_t end;		     /* enum unwind_end */
 	bool is_kept;		     /* the next walk may reuse frames */
 	struct unwind_bounds bounds; /* of a kept stack */

@@ -305,8 +305,8 @@ walk_collect(struct unwind_walk *w, uintptr_t pc, uintptr_t sp, uintptr_t fp, ui
 	uint32_t nr = *nr_kept;
 
 	*nr_kept = 0;
-	if (nr && kept[nr - 1].pc == pc && kept[nr - 1].how & how & UNWIND_EXACT) {
-		s = (struct unwind_state){ pc, sp, fp, true };
+	if (nr && kept[nr - 1].pc == pc && !((kept[nr - 1].how ^ how) & UNWIND_EXACT)) {
+		s = (struct unwind_state){ pc, sp, fp, how & UNWIND_EXACT };
 		how = 0;
 		walk_follow(w, &s, &how, to, kept, nr);
 		pc = s.pc, sp = s.sp, fp = s.fp;
@@ -442,12 +442,13 @@ static bool
 unwind_walk_from(struct unwind_walk *w, struct unwind_stack *s, uint32_t nr_kept)
 {
 	struct walk_fresh fresh = { .v = &s->frame[s->max], .room = s->max };
+	const struct unwind_state *from = &w->regs->from;
 	enum unwind_end end;
 	uint32_t dropped;
 
 	end = walk_drop_guesses(&fresh,
-		walk_collect(w, w->regs->pc, w->regs->sp, w->regs->fp, UNWIND_EXACT, &fresh,
-			s->frame, &nr_kept));
+		walk_collect(w, from->pc, from->sp, from->fp, from->is_exact ? UNWIND_EXACT : 0,
+			&fresh, s->frame, &nr_kept));
 	s->is_kept = !(fresh.is_guessing && end == UNWIND_CUT);
 	s->nr_same = nr_kept;
 	if (nr_kept)
@@ -491,10 +492,10 @@ static bool
 is_as_it_was(const struct unwind_walk *w, struct unwind_stack *s)
 {
 	const struct unwind_frame *f = &s->frame[s->nr - 1];
-	const struct unwind_regs *regs = w->regs;
+	const struct unwind_state *from = &w->regs->from;
 
-	return f->sp == regs->sp && f->pc == regs->pc && s->end == UNWIND_COMPLETE &&
-		(f->fp == regs->fp || take_fp(s->frame, s->nr - 1, regs->fp)) &&
+	return is_nearly_frame(f, from) && s->end == UNWIND_COMPLETE &&
+		(f->fp == from->fp || take_fp(s->frame, s->nr - 1, from->fp)) &&
 		check_kept(w, s->frame, s->nr) == 0;
 }
 
@@ -514,12 +515,12 @@ unwind_is_same(
 	struct unwind_walk w = { .regs = regs, .thread = t };
 	struct unwind_bounds stack;
 
-	if (!s->is_kept || s->frame[s->nr - 1].sp != regs->sp)
+	if (!s->is_kept || s->frame[s->nr - 1].sp != regs->from.sp)
 		return false;
 	w.generation = unwind_generation();
-	if (!unwind_find_bounds(t, regs->sp, &stack) || !may_take_over(&w, s, &stack))
+	if (!unwind_find_bounds(t, regs->from.sp, &stack) || !may_take_over(&w, s, &stack))
 		return false;
-	w.bounds = unwind_bounds_from(&stack, regs->sp);
+	w.bounds = unwind_bounds_from(&stack, regs->from.sp);
 	w.checker = unwind_checker_of(t, &stack);
 	return is_as_it_was(&w, s);
 }
@@ -530,36 +531,43 @@ unwind_is_same(
 static bool
 note_word(struct unwind_words *to, uintptr_t at, uint64_t value)
 {
-	if (to->nr == UNWIND_MAX_WORDS || at - to->sp > UINT32_MAX)
+	if (to->nr == UNWIND_MAX_WORDS || at - to->from.sp > UINT32_MAX)
 		return false;
-	to->at[to->nr] = (uint32_t)(at - to->sp);
+	to->at[to->nr] = (uint32_t)(at - to->from.sp);
 	to->value[to->nr++] = value;
 	return true;
 }
 
-/* True if a frame outside of FRAME[AT] depends on its FP: the condition of take_fp(). */
-static bool
-needs_fp(const struct unwind_frame *frame, uint32_t at)
+/*
+ * The frames of S on whose FP a frame further out depends, the condition of take_fp(): bit I % 64
+ * of word I / 64 for frame I.
+ */
+static void
+find_needs_fp(const struct unwind_stack *s, uint64_t ret[UNWIND_MAX_WORDS / 64 + 1])
 {
-	while (at && !(frame[at - 1].how & UNWIND_FROM_FP)) {
-		if (unwind_how_fp_mask(frame[at - 1].how))
-			return false;
-		at--;
+	bool is_needed = true;
+
+	for (uint32_t i = 0; i <= UNWIND_MAX_WORDS / 64; i++)
+		ret[i] = 0;
+	for (uint32_t i = 0; i < s->nr; i++) {
+		ret[i / 64] |= (uint64_t)is_needed << i % 64;
+		if (s->frame[i].how & UNWIND_FROM_FP)
+			is_needed = true;
+		else if (unwind_how_fp_mask(s->frame[i].how))
+			is_needed = false;
 	}
-	return true;
 }
 
-/* Add the words by which FRAME[AT] was found. */
+/* Add the words by which F was found. */
 static bool
-note_frame(struct unwind_words *to, const struct unwind_frame *frame, uint32_t at)
+note_frame(struct unwind_words *to, const struct unwind_frame *f, bool needs_fp)
 {
-	const struct unwind_frame *f = &frame[at];
 	const uintptr_t ra_at = f->sp - unwind_how_ra_at(f->how);
 
 	if ((f->how & UNWIND_ODD) || unwind_strip(walk_word_at(ra_at)) != f->pc ||
 		!note_word(to, ra_at, walk_word_at(ra_at)))
 		return false;
-	return !unwind_how_fp_mask(f->how) || !needs_fp(frame, at) ||
+	return !unwind_how_fp_mask(f->how) || !needs_fp ||
 		note_word(to, f->sp - unwind_how_fp_at(f->how), f->fp);
 }
 
@@ -568,23 +576,25 @@ unwind_note_words(const struct unwind_stack *s, struct unwind_words *ret)
 {
 	const struct unwind_frame *first = &s->frame[s->nr - 1];
 	struct unwind_words *w = ret;
+	uint64_t needs_fp[UNWIND_MAX_WORDS / 64 + 1];
 
 	w->nr = 0;
-	if (!s->is_kept || !s->generation || s->end != UNWIND_COMPLETE || s->nr < 2)
+	/* There is a word for each frame but the first. */
+	if (!s->is_kept || !s->generation || s->end != UNWIND_COMPLETE || s->nr < 2 ||
+		s->nr > UNWIND_MAX_WORDS + 1)
 		return false;
-	w->pc = first->pc;
-	w->sp = first->sp;
-	w->fp = first->fp;
-	w->needs_fp = needs_fp(s->frame, s->nr - 1);
+	find_needs_fp(s, needs_fp);
+	w->from = walk_state_of(first);
+	w->needs_fp = needs_fp[(s->nr - 1) / 64] >> (s->nr - 1) % 64 & 1;
 	w->bounds = s->bounds;
 	w->generation = 0;
 	for (uint32_t i = s->nr - 1; i-- > 0;)
-		if (!note_frame(w, s->frame, i)) {
+		if (!note_frame(w, &s->frame[i], needs_fp[i / 64] >> i % 64 & 1)) {
 			w->nr = 0;
 			return false;
 		}
 	while (w->nr % UNWIND_WORDS_STEP)
-		note_word(w, w->sp + w->at[w->nr - 1], w->value[w->nr - 1]);
+		note_word(w, w->from.sp + w->at[w->nr - 1], w->value[w->nr - 1]);
 	/* If a signal handler leaves by longjmp(), the generation must be invalid. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	w->generation = s->generation;
@@ -595,7 +605,7 @@ static __attribute__((noinline)) bool
 may_read_all(const struct unwind_thread *checker, const struct unwind_words *words)
 {
 	for (uint32_t i = 0; i < words->nr; i++)
-		if (!unwind_may_read(checker, words->sp + words->at[i]))
+		if (!unwind_may_read(checker, words->from.sp + words->at[i]))
 			return false;
 	return true;
 }
@@ -606,12 +616,14 @@ unwind_has_words(const struct unwind_words *words, const struct unwind_regs *reg
 {
 	const uint32_t *at = words->at;
 	const uint64_t *value = words->value;
-	const uintptr_t sp = regs->sp;
+	const struct unwind_state *from = &regs->from;
+	const uintptr_t sp = from->sp;
 	struct unwind_bounds stack;
 
-	if (words->sp != sp || words->pc != regs->pc || !words->nr || !words->generation ||
+	if (words->from.sp != sp || words->from.pc != from->pc ||
+		words->from.is_exact != from->is_exact || !words->nr || !words->generation ||
 		words->generation != unwind_generation() ||
-		(words->fp != regs->fp && words->needs_fp))
+		(words->from.fp != from->fp && words->needs_fp))
 		return false;
 	if (UNWIND_UNLIKELY(!walk_is_same(&t->own, &words->bounds)) &&
 		(!unwind_find_bounds(t, sp, &stack) || !walk_is_same(&stack, &words->bounds) ||
@@ -635,8 +647,7 @@ unwind_stack_copy(struct unwind_stack *to, const struct unwind_stack *from)
 	to->end = from->end;
 	to->bounds = from->bounds;
 	to->generation = from->generation;
-	for (uint32_t i = 0; i < from->nr; i++)
-		to->frame[i] = from->frame[i];
+	__builtin_memcpy(to->frame, from->frame, from->nr * sizeof *to->frame);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	to->is_kept = from->is_kept;
 }
@@ -648,13 +659,13 @@ unwind_walk(struct unwind_stack *s, const struct unwind_regs *regs, const struct
 	struct unwind_bounds stack;
 	uint32_t nr_kept;
 
-	if (!unwind_cache || !unwind_find_bounds(t, regs->sp, &stack)) {
+	if (!unwind_cache || !unwind_find_bounds(t, regs->from.sp, &stack)) {
 		s->nr = s->nr_same = 0;
 		s->end = UNWIND_BROKEN;
 		s->is_kept = false;
 		return;
 	}
-	w.bounds = unwind_bounds_from(&stack, regs->sp);
+	w.bounds = unwind_bounds_from(&stack, regs->from.sp);
 	w.checker = unwind_checker_of(t, &stack);
 	nr_kept = may_take_over(&w, s, &stack) ? s->nr : 0;
 	/* If a signal handler leaves by longjmp(), the stack must not look complete. */

@@ -41,8 +41,8 @@ void unwind_stack_forget(struct unwind_stack *s);
 void unwind_stack_copy(struct unwind_stack *to, const struct unwind_stack *from);
 
 /*
- * True if a walk from REGS would find exactly the frames of S; the nodes of S are then valid.  The
- * comparison is that of unwind_walk().
+ * True if a walk from REGS->from would find exactly the frames of S; their hashes and nodes are
+ * then valid.  The comparison is that of unwind_walk().
  */
 bool unwind_is_same(
 	struct unwind_stack *s, const struct unwind_regs *regs, const struct unwind_thread *t);
@@ -55,7 +55,7 @@ bool unwind_is_same(
 struct unwind_words {
 	uint32_t nr; /* a multiple of UNWIND_WORDS_STEP; 0: no stack */
 	bool needs_fp;
-	uintptr_t pc, sp, fp;
+	struct unwind_state from;
 	struct unwind_bounds bounds;
 	uint64_t generation;
 	uint32_t at[UNWIND_MAX_WORDS]; /* bytes from SP; the innermost frame's come first */
@@ -74,9 +74,9 @@ bool unwind_has_words(const struct unwind_words *words, const struct unwind_regs
 	const struct unwind_thread *t);
 
 /*
- * Walk from REGS outwards.  Afterwards S->frame[S->nr - 1] is the frame of REGS, and S->frame[0]
- * the outermost known frame.  The nodes of the first NR_SAME frames are valid; if NR_SAME is not 0,
- * END is unchanged.  The caller sets the other nodes.
+ * Walk from REGS->from outwards.  Afterwards S->frame[S->nr - 1] is that frame, and S->frame[0] the
+ * outermost known frame.  The hashes and nodes of the first NR_SAME frames are valid; if NR_SAME is
+ * not 0, END is unchanged.  The caller sets those of the other frames.
  */
 void unwind_walk(
 	struct unwind_stack *s, const struct unwind_regs *regs, const struct unwind_thread *t);

@@ -95,17 +95,18 @@ stack_begin(void)
 }
 
 void
-stack_init(struct last_stacks *s, struct stack_recent *recent)
+stack_init(struct last_stacks *s, struct stack_more *more)
 {
-	(void)recent;
+	(void)more;
 	s->thread = thread_stack();
 }
 
 /* Each thread allocates at a place of its own. */
-uint32_t
-stack_node(struct last_stacks *s)
+struct stack_result *
+stack_find(struct last_stacks *s)
 {
-	return sites_child(0, s->thread & 0xffffffffff);
+	s->other.node = sites_child(0, s->thread & 0xffffffffff);
+	return &s->other;
 }
 
 /* ---- threads that allocate ---- */

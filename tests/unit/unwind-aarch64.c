@@ -176,6 +176,7 @@ test_walk(void)
 	unwind_stack_init(s, 64);
 	regs.fp = make_frames(stack + 100);
 	regs.kept[UNWIND_NR_KEPT - 1] = code(IN_MIDDLE) | SIGNED;
+	unwind_from_inside(&regs);
 	unwind_walk(s, &regs, &t);
 	ok(is_walk(s, want, 4) && s->nr_same == 0, "a function without a frame, and three with");
 	unwind_walk(s, &regs, &t);
@@ -201,6 +202,7 @@ test_signal(void)
 	unwind_stack_init(s, 64);
 	regs.fp = (uintptr_t)stack + 80;
 	regs.kept[UNWIND_NR_KEPT - 1] = code(TRAMPOLINE);
+	unwind_from_inside(&regs);
 	saved[29] = make_frames(stack + 200);
 	saved[30] = code(IN_MIDDLE) | SIGNED;
 	saved[31] = (uintptr_t)(stack + 200);

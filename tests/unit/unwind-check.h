@@ -15,6 +15,7 @@
 #include "unwind/cache.h"
 #include "unwind/unwind.h"
 #include "unwind/walk.h"
+#include "unwind/way.h"
 
 #pragma weak _dl_find_object
 extern int _dl_find_object(void *pc, struct dl_find_object *ret);
@@ -40,14 +41,17 @@ check_host(void)
 }
 
 #define CHECKER_COPIES 8
+#define CHECKER_WAYS 8
 
 /* The state of the walks of one thread, or of one level of signal handlers in it. */
 struct checker {
-	struct unwind_stack *kept, *whole;
+	struct unwind_stack *kept, *whole, *part;
 	struct unwind_stack *copy[CHECKER_COPIES]; /* earlier ones */
 	struct unwind_words words[CHECKER_COPIES]; /* of those that have them */
 	uint64_t nr_again;			   /* how often one of those was the stack */
 	uint64_t nr_by_words;			   /* and was so by its words */
+	struct unwind_way way[CHECKER_WAYS];	   /* through functions of this program */
+	uint64_t nr_ways_learned, nr_ways_gone;
 	struct unwind_thread thread;
 	uint64_t nr_walks, nr_frames, nr_taken_over, nr_compared, nr_wrong;
 	uint64_t nr_complete, nr_cut, nr_broken;
@@ -61,10 +65,12 @@ checker_init(struct checker *c, uint32_t max)
 	memset(c, 0, sizeof *c);
 	c->kept = check_map(unwind_stack_bytes(max));
 	c->whole = check_map(unwind_stack_bytes(max));
-	if (!c->kept || !c->whole)
+	c->part = check_map(unwind_stack_bytes(max));
+	if (!c->kept || !c->whole || !c->part)
 		return false;
 	unwind_stack_init(c->kept, max);
 	unwind_stack_init(c->whole, max);
+	unwind_stack_init(c->part, max);
 	for (int i = 0; i < CHECKER_COPIES; i++) {
 		c->copy[i] = check_map(unwind_copy_bytes(max));
 		if (!c->copy[i])
@@ -246,6 +252,52 @@ checker_compare_earlier(struct checker *c, const struct unwind_regs *regs)
 		checker_disturb(c, regs, &c->words[next]);
 }
 
+/* Compare the walk from the end of WAY with that from the beginning, C->whole. */
+static void
+checker_compare_way(struct checker *c, const struct unwind_way *way, const struct unwind_regs *regs)
+{
+	const struct unwind_stack *w = c->whole;
+	struct unwind_regs outside = *regs;
+	bool is_same;
+
+	/* On a stack that is unknown, no walk finds more than its first frame. */
+	if (!unwind_way_go(way, &outside) || (w->end == UNWIND_BROKEN && w->nr <= way->nr))
+		return;
+	c->nr_ways_gone++;
+	unwind_walk(c->part, &outside, &c->thread);
+	is_same = w->nr > way->nr &&
+		(w->end == UNWIND_CUT ||
+			(c->part->nr + way->nr == w->nr && c->part->end == w->end));
+	for (uint32_t i = 1; is_same && i <= w->nr - way->nr; i++) {
+		const struct unwind_frame *f = &w->frame[w->nr - way->nr - i],
+					  *g = &c->part->frame[c->part->nr - i];
+
+		is_same = f->pc == g->pc && f->sp == g->sp && f->fp == g->fp;
+	}
+	if (!is_same)
+		checker_complain(c, "a way leads to another stack", c->part, NULL, 0);
+}
+
+extern const char checker_start[] __asm__("__executable_start"), checker_end[] __asm__("etext");
+
+/* Learn the way out of the innermost one, two or three frames if these are of this program. */
+static void
+checker_learn_way(struct checker *c, const struct unwind_regs *regs)
+{
+	const struct unwind_stack *w = c->whole;
+	const uint32_t nr = 1 + (uint32_t)(c->nr_walks % 3);
+	struct unwind_way *way = &c->way[c->nr_walks / 5 % CHECKER_WAYS];
+
+	if (w->nr <= nr)
+		return;
+	for (uint32_t i = 0; i < nr; i++)
+		if (w->frame[w->nr - 1 - i].pc - (uintptr_t)checker_start >=
+			(uintptr_t)(checker_end - checker_start))
+			return;
+	unwind_way_learn(w, regs, w->nr - 1 - nr, way);
+	c->nr_ways_learned += way->pc != 0;
+}
+
 /*
  * Walk from here and compare; with _Unwind_Backtrace() if WITH_ORACLE. Inlined: it is the caller
  * that is the first frame.
@@ -269,6 +321,9 @@ checker_walk(struct checker *c, bool with_oracle)
 	c->nr_broken += c->kept->end == UNWIND_BROKEN;
 	checker_compare_whole(c, c->kept, "not as a walk that takes nothing over");
 	checker_compare_earlier(c, &regs);
+	for (int i = 0; i < CHECKER_WAYS; i++)
+		checker_compare_way(c, &c->way[i], &regs);
+	checker_learn_way(c, &regs);
 	if (with_oracle)
 		checker_compare(c, c->kept);
 }

@@ -53,7 +53,7 @@ segment_address_limit(void)
 }
 
 /*
- * The number of places for threads.  A profile maps 75 KiB for each place, whether or not it is
+ * The number of places for threads.  A profile maps 76 KiB for each place, whether or not it is
  * used.  Most threads need more than PLACE_PART of addresses for their stacks.
  */
 #define PLACE_PART (UINT64_C(2) << 20)

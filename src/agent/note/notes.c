@@ -80,38 +80,33 @@ notes_unclaim(void)
 	__atomic_store_n(&is_claimed, 0, __ATOMIC_RELEASE);
 }
 
-/*
- * Only the first places have recent stacks, and only if addresses are not limited: stacks can be
- * found without them.
- */
-#define RECENT_PLACES 256
-static unsigned char *recent_of_all;
+/* Only the first places have more, and only if addresses are not limited. */
+#define MORE_PLACES 256
+static struct stack_more *more_of_all;
 
 static size_t
-recent_bytes(void)
+more_bytes(void)
 {
-	return (segment->max_threads < RECENT_PLACES ? segment->max_threads : RECENT_PLACES) *
-		STACK_RECENT_BYTES;
+	return (segment->max_threads < MORE_PLACES ? segment->max_threads : MORE_PLACES) *
+		sizeof *more_of_all;
 }
 
 static void
-make_recent(void)
+make_more(void)
 {
-	if (recent_of_all || segment_address_limit() != UINT64_MAX)
+	if (more_of_all || segment_address_limit() != UINT64_MAX)
 		return;
-	recent_of_all = memory_map(-1, 0, recent_bytes());
-	if (recent_of_all)
-		memory_note(WIRE_MEMORY_THREADS, recent_of_all, recent_bytes());
+	more_of_all = memory_map(-1, 0, more_bytes());
+	if (more_of_all)
+		memory_note(WIRE_MEMORY_THREADS, more_of_all, more_bytes());
 }
 
-struct stack_recent *
-notes_recent(const struct notes *n)
+struct stack_more *
+notes_more(const struct notes *n)
 {
 	const size_t i = (size_t)((const unsigned char *)n - notes_of_all) / NOTES_BYTES;
 
-	return recent_of_all && i < RECENT_PLACES && i < segment->max_threads
-		? (struct stack_recent *)(void *)(recent_of_all + i * STACK_RECENT_BYTES)
-		: NULL;
+	return more_of_all && i < MORE_PLACES && i < segment->max_threads ? &more_of_all[i] : NULL;
 }
 
 static bool
@@ -125,7 +120,7 @@ make_notes(void)
 	if (!notes_of_all)
 		return false;
 	memory_note(WIRE_MEMORY_THREADS, notes_of_all, bytes);
-	make_recent();
+	make_more();
 	memory_note(WIRE_MEMORY_LIVE_SET, sampled_filter, sizeof sampled_filter);
 	return true;
 }
@@ -284,8 +279,8 @@ forget_notes(void)
 {
 	if (notes_of_all)
 		memory_clear(notes_of_all, segment->nr_threads * NOTES_BYTES);
-	if (recent_of_all)
-		memory_clear(recent_of_all, recent_bytes());
+	if (more_of_all)
+		memory_clear(more_of_all, more_bytes());
 }
 
 bool

@@ -76,7 +76,6 @@ struct notes_sampler {
 };
 
 /* The state of the recorder. */
-#define NOTES_KNOWN_SITES 512
 struct notes_recorder {
 	uint32_t tid;	  /* the thread to which the other members belong */
 	const void *last; /* the block that it has allocated last */
@@ -88,9 +87,6 @@ struct notes_recorder {
 	 * TOLD_BYTES.
 	 */
 	int64_t live_bytes, told_bytes, most_ahead_bytes, most_behind_bytes;
-	struct {
-		uint32_t node, site;
-	} known[NOTES_KNOWN_SITES];
 };
 
 /* One for each place of the segment, initially zero.  Only the place's thread uses it. */
@@ -104,10 +100,10 @@ struct notes {
 	struct last_stacks stack; /* has STACK_BYTES */
 };
 #define NOTES_BYTES (offsetof(struct notes, stack) + STACK_BYTES)
-_Static_assert(sizeof(void *) != 8 || NOTES_BYTES >> 10 == 74,
+_Static_assert(sizeof(void *) != 8 || NOTES_BYTES >> 10 == 75,
 	"segment.c and doc/internals/profile.md say how much a thread takes");
-_Static_assert(sizeof(void *) != 8 || STACK_RECENT_BYTES >> 10 == 110,
-	"doc/internals/profile.md says how much recent stacks take");
+_Static_assert(sizeof(void *) != 8 || sizeof(struct stack_more) >> 10 == 232,
+	"doc/internals/profile.md says how much this takes");
 
 /* The number of times that recording has started. */
 extern uint32_t notes_turn;
@@ -124,8 +120,8 @@ notes_of(const struct wire_thread *self)
 	return (struct notes *)(void *)(notes_of_all + i * NOTES_BYTES);
 }
 
-/* The recent stacks of N (stack.h); NULL if they are not kept. */
-struct stack_recent *notes_recent(const struct notes *n);
+/* More memory for N's stacks (stack.h); NULL: none. */
+struct stack_more *notes_more(const struct notes *n);
 
 /* ---- one event at a time ---- */
 

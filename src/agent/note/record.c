@@ -204,8 +204,9 @@ record_keep_peak(struct wire_site *s)
 
 /* If half of the sites are used, as by many short-lived threads, further threads share sites. */
 static SLOW uint32_t
-record_find_site(struct notes *n, uint32_t node)
+record_find_site(struct notes *n, struct stack_result *stack)
 {
+	const uint32_t node = stack->node;
 	const bool is_own = node != UINT32_MAX &&
 		__atomic_load_n(&sites->nr_sites, __ATOMIC_RELAXED) < sites->max_sites / 2;
 	uint32_t site;
@@ -218,22 +219,15 @@ record_find_site(struct notes *n, uint32_t node)
 	if (is_own && site != WIRE_SITE_OF_NONE)
 		__atomic_store_n(
 			&wire_site(sites, site)->owner, n->of.recorder.tid, __ATOMIC_RELAXED);
-	if (node != UINT32_MAX && site != WIRE_SITE_OF_NONE) {
-		n->of.recorder.known[node % NOTES_KNOWN_SITES].node = node;
-		n->of.recorder.known[node % NOTES_KNOWN_SITES].site = site;
-	}
+	if (node != UINT32_MAX && site != WIRE_SITE_OF_NONE)
+		stack->site = site;
 	return site;
 }
 
 static inline uint32_t
-site_of(struct notes *n, uint32_t node)
+site_of(struct notes *n, struct stack_result *stack)
 {
-	const uint32_t at = node % NOTES_KNOWN_SITES;
-
-	/* Node 0 has no frames: it is used for stacks that could not be read. */
-	if (LIKELY(node && n->of.recorder.known[at].node == node))
-		return n->of.recorder.known[at].site;
-	return record_find_site(n, node);
+	return LIKELY(stack->site) ? stack->site : record_find_site(n, stack);
 }
 
 static SLOW void
@@ -254,11 +248,9 @@ record_move_in(struct notes *n, uint32_t tid)
 		begin_turn(n);
 	/* From now on, other threads read the members that begin_turn() has set. */
 	__atomic_store_n(&n->turn, notes_turn, __ATOMIC_RELEASE);
-	for (uint32_t i = 0; i < NOTES_KNOWN_SITES; i++)
-		n->of.recorder.known[i].node = 0;
 	n->of.recorder.last = NULL;
 	n->of.recorder.tid = tid;
-	stack_init(&n->stack, notes_recent(n));
+	stack_init(&n->stack, notes_more(n));
 }
 
 static inline void
@@ -376,7 +368,10 @@ record_take(struct notes *n, const void *block, size_t size)
 	uint32_t site;
 
 	agent_record_prepare(n);
-	site = site_of(n, stack_node(&n->stack));
+	/* The walk takes as long as it takes to load these. */
+	if (LIKELY(!notes_have_table))
+		__builtin_prefetch(shadow_words(block), 1);
+	site = site_of(n, stack_find(&n->stack));
 	n->of.recorder.last = block;
 	if (UNLIKELY(!record_keep(n, block, site, size))) {
 		lack_room(size);

@@ -90,7 +90,7 @@ sample_mappings_find_site(struct wire_thread *self)
 		sample_prepare(self);
 	else
 		record_prepare(self);
-	node = stack_node(&notes_of(self)->stack);
+	node = stack_find(&notes_of(self)->stack)->node;
 	node = sites_child(node, wire_label(WIRE_LABEL_MAPPED, 0));
 	node = sites_child(node, wire_label(WIRE_LABEL_THREAD, thread_id()));
 	return sites_of_mapping(node);

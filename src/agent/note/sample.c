@@ -69,7 +69,7 @@ clock_of(const struct wire_thread *self, const struct notes *n)
 static uint32_t
 sample_find_site(struct notes *n, size_t size)
 {
-	uint32_t node = stack_node(&n->stack);
+	uint32_t node = stack_find(&n->stack)->node;
 
 	node = sites_child(node, wire_label(WIRE_LABEL_SIZE, wire_size_class(size)));
 	node = sites_child(node, wire_label(WIRE_LABEL_THREAD, thread_id()));
@@ -148,7 +148,7 @@ sample_prepare(struct wire_thread *self)
 	/* its first call */
 	n->turn = notes_turn;
 	n->of.sampler.random = seed_of(self);
-	stack_init(&n->stack, notes_recent(n));
+	stack_init(&n->stack, notes_more(n));
 	sample_draw(self, n);
 }
 
@@ -159,7 +159,7 @@ sample_take(struct wire_thread *self, struct notes *n, void *block, size_t size)
 
 	sample_prepare(self);
 	if (UNLIKELY(sites->triggers.threshold_bytes && size >= sites->triggers.threshold_bytes))
-		trigger_large(size, stack_node(&n->stack), self->tid);
+		trigger_large(size, stack_find(&n->stack)->node, self->tid);
 	left = (uint64_t)self->countdown_bytes + n->of.sampler.ahead_bytes;
 	if (left > chance_bytes(size)) {
 		set_countdown(self, n, left - chance_bytes(size));

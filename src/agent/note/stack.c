@@ -133,6 +133,7 @@ stack_forget_all(struct last_stacks *s)
 	s->last = STACK_NR_RECENT;
 	s->credit = STACK_CREDIT;
 	s->nr_unsought = 0;
+	s->next_unsought = STACK_NR_UNSOUGHT;
 }
 
 static void
@@ -150,45 +151,115 @@ find_own(struct last_stacks *s, uintptr_t sp)
 	bounds_of_thread(sp, &s->own);
 }
 
+static uint64_t nr_inits;
+
 void
-stack_init(struct last_stacks *s, struct stack_recent *recent)
+stack_init(struct last_stacks *s, struct stack_more *more)
 {
 	s->thread = 0;
-	s->recent = recent;
+	s->recent = more ? more->recent : NULL;
+	s->result = more ? more->result : s->few;
+	s->nr_results = more ? STACK_NR_RESULTS : STACK_FEW_RESULTS;
+	s->line = more ? more->line : s->few_lines;
+	s->nr_lines = more ? STACK_NR_LINES : STACK_FEW_LINES;
+	s->seed = __atomic_add_fetch(&nr_inits, 1, __ATOMIC_RELAXED);
 	s->nr_calls = 0;
 	for (size_t i = 0; i < STACK_FUNCTIONS; i++)
 		s->function[i].number = 0;
+	for (uint32_t i = 0; python_is_there && i < s->nr_lines; i++)
+		s->line[i].number = 0;
 	unwind_stack_init(&s->frames, WIRE_MAX_FRAMES);
 	stack_forget_all(s);
+}
+
+/* ---- the way out of the agent ---- */
+
+/* Set REGS->from to the frame outside of the agent, if the hook was reached by a known way. */
+static void
+leave_agent(struct last_stacks *s, struct unwind_regs *regs)
+{
+	for (uint32_t i = 0; i < STACK_NR_WAYS; i++) {
+		const uint32_t at = (s->last_way + i) % STACK_NR_WAYS;
+
+		if (unwind_way_go(&s->way[at], regs) && !stack_is_ours(regs->from.pc)) {
+			s->last_way = at;
+			return;
+		}
+	}
+	unwind_from_inside(regs);
+}
+
+/* The number of frames of W outside of the agent, if its inner frames are the agent's. */
+static uint32_t
+nr_outside(const struct unwind_stack *w)
+{
+	uint32_t nr = w->nr;
+
+	while (nr && stack_is_ours(w->frame[nr - 1].pc))
+		nr--;
+	return nr;
+}
+
+/* S->frames is a walk from REGS->pc, which leave_agent() did not know how to leave. */
+static SLOW void
+learn_way(struct last_stacks *s, const struct unwind_regs *regs)
+{
+	const uint32_t nr = nr_outside(&s->frames);
+	struct unwind_way way = { 0 };
+
+	if (nr && nr < s->frames.nr)
+		unwind_way_learn(&s->frames, regs, nr - 1, &way);
+	if (way.pc)
+		s->way[s->nr_ways++ % STACK_NR_WAYS] = way;
 }
 
 /* ---- in a build that checks (--enable-checked-walks) ---- */
 
 #ifdef CHECKED_WALKS
+/* The innermost frame of a walk does not show how it was found. */
 static bool
-is_same_frame(const struct unwind_frame *a, const struct unwind_frame *b)
+is_same_frame(const struct unwind_frame *a, const struct unwind_frame *b, bool is_innermost)
 {
-	return a->pc == b->pc && a->sp == b->sp && a->fp == b->fp && a->how == b->how;
+	const uint32_t mask = is_innermost ? UNWIND_EXACT | UNWIND_OF_TABLE : UINT32_MAX;
+
+	return a->pc == b->pc && a->sp == b->sp && a->fp == b->fp && !((a->how ^ b->how) & mask);
 }
 
-/* End the program if WALKED, part of which was reused, differs from a complete walk. */
+/* True if A and B are the same stack outside of the agent.  Only B may have been cut. */
+static bool
+is_same_outside(const struct unwind_stack *a, const struct unwind_stack *b)
+{
+	const uint32_t nr = nr_outside(b), more = nr_outside(a) - nr;
+
+	if (nr_outside(a) < nr || (b->end != UNWIND_CUT && (more || a->end != b->end)))
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		if (!is_same_frame(&a->frame[more + i], &b->frame[i], i == nr - 1))
+			return false;
+	return true;
+}
+
+/*
+ * End the program if WALKED, part of which was reused or left out, differs from a complete walk.
+ */
 static void
 check_walk(const struct unwind_stack *walked, const struct unwind_regs *regs,
 	const struct unwind_thread *thread)
 {
+#define MAX_CHECKED (WIRE_MAX_FRAMES + UNWIND_WAY_FRAMES)
 	static char room[sizeof(struct unwind_stack) +
-		2 * WIRE_MAX_FRAMES * sizeof(struct unwind_frame)] __attribute__((aligned(16)));
+		2 * MAX_CHECKED * sizeof(struct unwind_frame)] __attribute__((aligned(16)));
 	static bool is_taken;
 	struct unwind_stack *whole = (struct unwind_stack *)(void *)room;
+	struct unwind_regs inside = *regs;
 	bool is_same;
 
 	if (__atomic_exchange_n(&is_taken, true, __ATOMIC_ACQUIRE))
 		return; /* another thread has the turn */
-	unwind_stack_init(whole, WIRE_MAX_FRAMES);
-	unwind_walk(whole, regs, thread);
-	is_same = whole->nr == walked->nr && whole->end == walked->end;
-	for (uint32_t i = 0; is_same && i < whole->nr; i++)
-		is_same = is_same_frame(&whole->frame[i], &walked->frame[i]);
+	unwind_from_inside(&inside);
+	unwind_stack_init(whole, MAX_CHECKED);
+	unwind_walk(whole, &inside, thread);
+	is_same = is_same_outside(whole, walked);
 	__atomic_store_n(&is_taken, false, __ATOMIC_RELEASE);
 	if (is_same)
 		return;
@@ -225,11 +296,18 @@ check_recent(struct unwind_stack *walked, const struct unwind_regs *regs,
 }
 #endif
 
-/* The return address, which is after the call instruction, with the number of its object. */
+/* The return address, which is after the call instruction. */
+static inline uint64_t
+address_in_caller(const struct unwind_frame *f)
+{
+	return f->how & UNWIND_EXACT ? f->pc + 1 : f->pc;
+}
+
+/* The return address with the number of its object. */
 static uint64_t
 stack_address_of(const struct unwind_frame *f)
 {
-	const uint64_t at = f->how & UNWIND_EXACT ? f->pc + 1 : f->pc;
+	const uint64_t at = address_in_caller(f);
 
 	return wire_frame(at, unwind_number_of(at - 1));
 }
@@ -336,7 +414,8 @@ static uint32_t
 stack_place_of(struct last_stacks *s, uintptr_t code, uint32_t instruction)
 {
 	const uint32_t number = stack_number_of(s, code);
-	struct stack_line *l = &s->line[(code / 16 + instruction / 2) % STACK_LINES];
+	const uint64_t h = (code ^ (uint64_t)instruction << 40) * UINT64_C(0x9e3779b97f4a7c15);
+	struct stack_line *l = &s->line[h >> 32 & (s->nr_lines - 1)];
 	uint32_t line, place = number;
 
 	if (!number || number == UINT32_MAX)
@@ -430,19 +509,75 @@ put_calls(const struct python_frames *p, uint32_t *to)
 	return nr;
 }
 
+/* ---- stacks that were found before ---- */
+
 /*
- * Add the nodes of S->frames from frame FROM on, with the present calls.  Returns the innermost
- * node.
+ * The hash of a stack with one more frame or call, given the hash of the stack without it.  Stacks
+ * that differ in one address never have the same hash.
  */
-static uint32_t
-set_nodes(struct last_stacks *s, uint32_t from)
+static inline uint64_t
+hash_with(uint64_t hash, uint64_t address)
 {
-	const struct python_frames *p = &s->python;
-	struct unwind_stack *const w = &s->frames;
-	uint32_t node = 0, call = p->nr_calls;
+	hash = (hash ^ address) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+static uint64_t
+hash_call(const struct python_frames *p, const struct python_call *call, uint64_t hash)
+{
+	for (uint32_t i = call->first + call->nr; i-- > call->first;)
+		hash = hash_with(hash, wire_label(WIRE_LABEL_CODE, p->code[i]));
+	return hash;
+}
+
+/* The index of the outermost present call at or inside of frame FROM, plus 1. */
+static uint32_t
+first_call(const struct python_frames *p, uint32_t from)
+{
+	uint32_t call = p->nr_calls;
 
 	while (call && p->call[call - 1].native < from)
 		call--;
+	return call;
+}
+
+/*
+ * Set the hashes of S->frames from frame FROM on, with the present calls, and forget their nodes.
+ * Returns the hash of the stack.
+ */
+static uint64_t
+set_hashes(struct last_stacks *s, uint32_t from)
+{
+	const struct python_frames *p = &s->python;
+	struct unwind_stack *const w = &s->frames;
+	uint32_t call = first_call(p, from);
+	uint64_t hash = from ? w->frame[from - 1].hash
+			     : hash_with(hash_with(s->seed, w->generation), w->end);
+
+	for (uint32_t i = from; i < w->nr; i++) {
+		struct unwind_frame *f = &w->frame[i];
+
+		if (UNLIKELY(call && p->call[call - 1].native == i))
+			hash = hash_call(p, &p->call[--call], hash);
+		else if (!stack_is_ours(f->pc))
+			hash = hash_with(hash, address_in_caller(f));
+		f->hash = hash;
+		f->node = 0;
+	}
+	return hash;
+}
+
+/* Add the nodes of S->frames that are not set.  Returns the innermost node. */
+static uint32_t
+set_nodes(struct last_stacks *s)
+{
+	const struct python_frames *p = &s->python;
+	struct unwind_stack *const w = &s->frames;
+	uint32_t node = 0, call, from = w->nr;
+
+	while (from && !w->frame[from - 1].node)
+		from--;
+	call = first_call(p, from);
 	if (from)
 		node = w->frame[from - 1].node;
 	else if (w->end != UNWIND_COMPLETE)
@@ -459,18 +594,95 @@ set_nodes(struct last_stacks *s, uint32_t from)
 	return node;
 }
 
-static uint32_t
-walk_and_set(struct last_stacks *s, const struct unwind_regs *regs, const struct unwind_thread *t)
+#ifdef CHECKED_WALKS
+/* True if NODE is the child of *AT for ADDRESS; *AT becomes its parent. */
+static bool
+goes_up(uint32_t *at, uint64_t address)
 {
-	uint32_t change, node;
+	const struct wire_node *node = &wire_nodes(sites)[*at];
+
+	*at = node->parent;
+	return node->address == address;
+}
+
+/* End the program if NODE, which was found by a hash, is not that of S->frames. */
+static void
+check_node(const struct last_stacks *s, uint32_t node)
+{
+	const struct python_frames *p = &s->python;
+	const struct unwind_stack *w = &s->frames;
+	uint32_t call = 0;
+	bool is_same = true;
+
+	for (uint32_t i = w->nr; i-- > 0;) {
+		while (call < p->nr_calls && p->call[call].native > i)
+			call++;
+		if (call < p->nr_calls && p->call[call].native == i) {
+			const struct python_call *c = &p->call[call];
+
+			for (uint32_t k = c->first; k < c->first + c->nr; k++)
+				if (p->code[k])
+					is_same &= goes_up(
+						&node, wire_label(WIRE_LABEL_CODE, p->code[k]));
+		} else if (!stack_is_ours(w->frame[i].pc)) {
+			is_same &= goes_up(&node, stack_address_of(&w->frame[i]));
+		}
+	}
+	if (w->end != UNWIND_COMPLETE)
+		is_same &= goes_up(&node, wire_label(WIRE_LABEL_CUT, 0));
+	if ((is_same && !node) || w->generation != unwind_generation())
+		return;
+	say_string("a stack has the hash of another one", "");
+	__builtin_trap();
+}
+#else
+static void
+check_node(const struct last_stacks *s, uint32_t node)
+{
+	(void)s, (void)node;
+}
+#endif
+
+/* The result for the stack with HASH, which is that of S->frames. */
+static struct stack_result *
+find_result(struct last_stacks *s, uint64_t hash)
+{
+	struct stack_result *r = &s->result[hash & (s->nr_results - 1)];
+	uint32_t node;
+
+	if (LIKELY(r->hash == hash && r->node)) {
+		check_node(s, r->node);
+		return r;
+	}
+	node = set_nodes(s);
+	/* If the generation is unknown, the next walk may find another object at an address. */
+	if (!node || node == UINT32_MAX || !s->frames.generation)
+		r = &s->other;
+	/* A signal handler may interrupt this function and leave by longjmp(). */
+	r->node = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	r->hash = hash;
+	r->site = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	r->node = node;
+	return r;
+}
+
+static struct stack_result *
+walk_and_find(struct last_stacks *s, const struct unwind_regs *regs, const struct unwind_thread *t)
+{
+	uint32_t change;
+	uint64_t hash;
 
 	unwind_walk(&s->frames, regs, t);
 	check_walk(&s->frames, regs, t);
+	if (UNLIKELY(regs->from.is_exact))
+		learn_way(s, regs);
 	read_calls(s, &s->frames);
 	change = first_change(&s->python, s->calls, s->nr_calls);
-	node = set_nodes(s, change < s->frames.nr_same ? change : s->frames.nr_same);
+	hash = set_hashes(s, change < s->frames.nr_same ? change : s->frames.nr_same);
 	s->nr_calls = put_calls(&s->python, s->calls);
-	return node;
+	return find_result(s, hash);
 }
 
 /* ---- the last stacks ---- */
@@ -539,7 +751,7 @@ is_recent(struct last_stacks *s, uint32_t at, const struct unwind_regs *regs,
 {
 	struct stack_recent *r = &s->recent[at];
 
-	if (s->recent_sp[at] != regs->sp || !has_frames(r, regs, t))
+	if (s->recent_sp[at] != regs->from.sp || !has_frames(r, regs, t))
 		return false;
 	if (*native == STACK_NR_RECENT)
 		check_recent(frames_of(r), regs, t);
@@ -550,7 +762,7 @@ is_recent(struct last_stacks *s, uint32_t at, const struct unwind_regs *regs,
 static bool
 find_recent(struct last_stacks *s, const struct unwind_regs *regs, const struct unwind_thread *t)
 {
-	const uint32_t set = set_of(regs->sp), last = s->last;
+	const uint32_t set = set_of(regs->from.sp), last = s->last;
 	uint32_t at = last < STACK_NR_RECENT ? s->recent[last].next : set;
 	uint32_t native = STACK_NR_RECENT;
 
@@ -597,10 +809,11 @@ know_calls(struct last_stacks *s, struct python_known *ret)
 	python_know(&s->python, name, ret);
 }
 
-/* Add S->frames, which begins at SP and has NODE, to the recent stacks if it was seen before. */
+/* Add S->frames, which begins at SP and has RESULT, to the recent stacks if it was seen before. */
 static void
-keep_recent(struct last_stacks *s, uintptr_t sp, uint32_t node)
+keep_recent(struct last_stacks *s, uintptr_t sp, const struct stack_result *result)
 {
+	const uint32_t node = result->node;
 	const uint32_t at = set_of(sp) + s->nr_recent % STACK_RECENT_WAYS;
 	struct stack_recent *r = &s->recent[at];
 	const bool was_seen = s->seen[node % STACK_NR_SEEN] == node;
@@ -612,7 +825,7 @@ keep_recent(struct last_stacks *s, uintptr_t sp, uint32_t node)
 		return;
 	s->nr_recent++;
 	forget_recent(r);
-	r->node = node;
+	r->result = *result;
 	r->nr_calls = s->nr_calls;
 	for (uint32_t i = 0; i < s->nr_calls; i++)
 		r->calls[i] = s->calls[i];
@@ -634,17 +847,20 @@ is_seeking(struct last_stacks *s)
 	return false;
 }
 
-/* The stack of REGS, of NODE, was not found among the recent ones.  LAST was the previous stack. */
+/* The stack of REGS was not found among the recent ones.  LAST was the previous stack. */
 static void
-stack_learn(struct last_stacks *s, const struct unwind_regs *regs, uint32_t node, uint32_t last)
+stack_learn(struct last_stacks *s, const struct unwind_regs *regs,
+	const struct stack_result *result, uint32_t last)
 {
-	keep_recent(s, regs->sp, node);
+	keep_recent(s, regs->from.sp, result);
 	if (last < STACK_NR_RECENT && s->last < STACK_NR_RECENT)
 		s->recent[last].next = s->last;
 	if (--s->credit)
 		return;
 	s->credit = STACK_CREDIT;
-	s->nr_unsought = STACK_NR_UNSOUGHT;
+	s->nr_unsought = s->next_unsought;
+	if (s->next_unsought < STACK_MOST_UNSOUGHT)
+		s->next_unsought *= 2;
 	s->last = STACK_NR_RECENT;
 }
 
@@ -655,30 +871,34 @@ stack_frames(const struct last_stacks *s)
 }
 
 /* NOINLINE: the function's own frame is one of the agent's. */
-__attribute__((noinline)) uint32_t
-stack_node(struct last_stacks *s)
+__attribute__((noinline)) struct stack_result *
+stack_find(struct last_stacks *s)
 {
 	struct others others;
 	struct unwind_thread thread = {
 		.find = stack_find_other, .may_read = may_read_other, .arg = &others
 	};
 	struct unwind_regs regs;
-	uint32_t node, last;
+	struct stack_result *result;
+	uint32_t last;
 
 	unwind_capture(&regs);
 	others.stack = s;
 	others.readable.nr = 0;
 	find_own(s, regs.sp);
 	thread.own = (struct unwind_bounds){ s->own.start, s->own.end };
+	leave_agent(s, &regs);
 	if (!is_seeking(s))
-		return walk_and_set(s, &regs, &thread);
+		return walk_and_find(s, &regs, &thread);
 	last = s->last;
 	if (LIKELY(find_recent(s, &regs, &thread))) {
 		s->credit += s->credit < STACK_MOST_CREDIT;
-		return s->recent[s->last].node;
+		if (UNLIKELY(s->credit == 2 * STACK_CREDIT))
+			s->next_unsought = STACK_NR_UNSOUGHT;
+		return &s->recent[s->last].result;
 	}
 	load_last(s);
-	node = walk_and_set(s, &regs, &thread);
-	stack_learn(s, &regs, node, last);
-	return node;
+	result = walk_and_find(s, &regs, &thread);
+	stack_learn(s, &regs, result, last);
+	return result;
 }
