@@ -37,8 +37,8 @@ run(int threads, int out)
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	for (int i = 1; i < threads; i++)
 		if (pthread_create(&thread, &attr, allocate, NULL) != 0)
-			exit(1);
-	if (write(out, "", 1) != 1)
+			exit(write(out, "-", 1) != 1);
+	if (write(out, "+", 1) != 1)
 		exit(1);
 	allocate(NULL);
 }
@@ -83,8 +83,12 @@ main(int argc, char **argv)
 		if (fork() == 0)
 			run(threads, begun[1]);
 	for (int i = 0; i < nr; i++)
-		if (read(begun[0], &byte, 1) != 1)
+		if (read(begun[0], &byte, 1) != 1 || byte != '+') {
+			puts("cannot make so many threads");
+			fflush(stdout);
+			kill(0, SIGTERM);
 			return 1;
+		}
 	puts("ready");
 	fflush(stdout);
 	while (fgets(line, sizeof line, stdin))
