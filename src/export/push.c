@@ -22,6 +22,8 @@
 #define LAST_DELAY_NS (60 * NS_PER_S)
 /* More than a server can ask for. */
 #define MOST_WAIT_S 300
+#define MESSAGE_BYTES 512
+#define MESSAGES_MAX 4
 
 struct push {
 	pthread_t thread;
@@ -30,8 +32,10 @@ struct push {
 	/* With LOCK: */
 	struct push_queue queue;
 	struct push_sums sums;
-	char message[512], said[512]; /* the next message; the last one */
-	bool has_dropped;	      /* since the last profile that was accepted */
+	char message[MESSAGES_MAX][MESSAGE_BYTES]; /* for the user, the oldest first */
+	size_t nr_messages;
+	char said[MESSAGE_BYTES]; /* the last message so far */
+	bool has_dropped;	  /* since the last profile that was accepted */
 	bool is_closed, is_over;
 	/* The thread's: */
 	struct push_series series;
@@ -55,17 +59,22 @@ push_delay_ns(uint64_t nr, uint64_t random)
 	return delay_ns - random % (delay_ns / 2);
 }
 
-/* Store a message, unless it was the last one.  With the lock. */
+/*
+ * Store a message, unless it was the last one.  If too many wait, it replaces the last of them.
+ * With the lock.
+ */
 static void
 push_say(struct push *push, const char *what, const char *why, const char *then)
 {
-	char text[sizeof push->message];
+	char text[MESSAGE_BYTES];
 
 	snprintf(text, sizeof text, "%s %s%s%s%s", what, push->url, *why ? ": " : "", why, then);
 	if (strcmp(text, push->said) == 0)
 		return;
 	memcpy(push->said, text, sizeof text);
-	memcpy(push->message, text, sizeof text);
+	if (push->nr_messages < MESSAGES_MAX)
+		push->nr_messages++;
+	memcpy(push->message[push->nr_messages - 1], text, sizeof text);
 }
 
 /* ---- the thread ---- */
@@ -257,9 +266,13 @@ push_message(struct push *push, char *buf, size_t size)
 	bool has_message;
 
 	pthread_mutex_lock(&push->lock);
-	has_message = *push->message;
-	snprintf(buf, size, "%s", push->message);
-	*push->message = '\0';
+	has_message = push->nr_messages;
+	if (has_message) {
+		snprintf(buf, size, "%s", push->message[0]);
+		push->nr_messages--;
+		memmove(push->message[0], push->message[1],
+			push->nr_messages * sizeof *push->message);
+	}
 	pthread_mutex_unlock(&push->lock);
 	return has_message;
 }

@@ -11,6 +11,7 @@
 #include "export/push-delta.h"
 #include "export/push-queue.h"
 #include "export/push.h"
+#include "os/clock.h"
 #include "seeds.h"
 
 #define NR_SITES 20
@@ -321,6 +322,42 @@ test_words(void)
 	test_request(PUSH_PARCA, "http://h/api", "http://h/api/profiles/writeraw");
 }
 
+/* No message takes the place of another one that was not printed yet.  The port is closed. */
+static void
+test_messages(void)
+{
+	struct push_series s = { .format = PUSH_PYROSCOPE, .url = strdup("http://127.0.0.1:1") };
+	bool has_dropped = false, has_failed = false;
+	struct push *push;
+	struct err e;
+	char text[512];
+
+	if (push_series_set_name(&s, "a", &e) < 0)
+		abort();
+	if (push_begin(&push, &s, NULL, NULL, 0, &e) < 0) { /* which releases S */
+		skip("messages", e.msg);
+		return;
+	}
+	for (uint64_t i = 0; i < 2 * PUSH_QUEUE_PROFILES; i++) {
+		struct profile *p = profile_new();
+
+		if (!p || profile_add_usual_types(p, &e) < 0)
+			abort();
+		push_add(push, p, i);
+	}
+	for (int i = 0; i < 100 && !(has_dropped && has_failed); i++) {
+		os_sleep_ns(300000000);
+		while (push_message(push, text, sizeof text)) {
+			has_dropped |= strstr(text, "the oldest profile was dropped") != NULL;
+			has_failed |= strstr(text, "cannot push to") != NULL;
+		}
+	}
+	ok(has_dropped && has_failed,
+		"both messages of a server that is down: dropped %d, failed %d", has_dropped,
+		has_failed);
+	push_free(push, NULL);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -330,5 +367,6 @@ main(int argc, char **argv)
 	seeds_try(seeds, try_queue, "the queue is bounded, and drops the oldest");
 	test_delays();
 	test_words();
+	test_messages();
 	return tap_end();
 }
