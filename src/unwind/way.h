@@ -50,15 +50,13 @@ static inline __attribute__((always_inline)) bool
 unwind_way_go(const struct unwind_way *way, struct unwind_regs *regs)
 {
 	const uintptr_t sp = regs->sp;
-	uintptr_t differences = way->pc ^ regs->pc;
 
-	if (UNWIND_UNLIKELY(differences))
+	if (UNWIND_UNLIKELY(way->pc != regs->pc))
 		return false;
+	/* Only the right return address shows that the stack reaches to the next one. */
 	for (uint32_t i = 1; i < way->nr; i++)
-		differences |=
-			unwind_strip(unwind_way_word(sp + way->at[i - 1])) ^ way->value[i - 1];
-	if (differences)
-		return false;
+		if (unwind_strip(unwind_way_word(sp + way->at[i - 1])) != way->value[i - 1])
+			return false;
 	regs->from.pc = unwind_strip(unwind_way_word(sp + way->at[way->nr - 1]));
 	regs->from.sp = sp + way->sp_at;
 	regs->from.fp = way->has_fp ? unwind_way_word(sp + way->fp_at) : regs->fp;

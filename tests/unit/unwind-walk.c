@@ -648,6 +648,31 @@ test_garbage(void)
 	munmap(at, 6 * page);
 }
 
+/* After a wrong return address nothing is read: the stack may end there. */
+static void
+test_way(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t *at = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct unwind_regs regs = { .pc = 1, .sp = (uintptr_t)at, .fp = 5 };
+	struct unwind_way way = { .pc = 1, .nr = 3, .value = { 2, 3 }, .sp_at = 32 };
+
+	mprotect(at, page, PROT_READ | PROT_WRITE);
+	way.at[0] = (uint32_t)page - 8;
+	way.at[1] = (uint32_t)page;
+	way.at[2] = (uint32_t)page + 8;
+	ok(!unwind_way_go(&way, &regs), "a way ends at a wrong return address");
+	mprotect(at, 2 * page, PROT_READ | PROT_WRITE);
+	at[page / 8 - 1] = 2;
+	ok(!unwind_way_go(&way, &regs), "and at a later one");
+	at[page / 8] = 3;
+	at[page / 8 + 1] = 4;
+	ok(unwind_way_go(&way, &regs) && regs.from.pc == 4 && regs.from.sp == regs.sp + 32 &&
+			regs.from.fp == 5 && !regs.from.is_exact,
+		"it leads to the frame outside");
+	munmap(at, 2 * page);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -675,5 +700,6 @@ main(int argc, char **argv)
 	test_made_code();
 #endif
 	test_garbage();
+	test_way();
 	return tap_end();
 }
