@@ -89,7 +89,7 @@ perf_filter_again(struct perf *p, struct err *e)
 	exchange(p, &f);
 	for (size_t i = 0; i < f.nr; i++) {
 		ioctl(f.fd[i], PERF_EVENT_IOC_DISABLE, 0);
-		p->nr_lost += perf_event_lost(p, f.fd[i]);
+		perf_event_finish(p, f.fd[i], &p->options.source[i % p->options.nr_sources]);
 	}
 	return 0;
 }

@@ -46,7 +46,7 @@ common_attr(const struct perf_options *o, bool counts_lost)
 	return (struct perf_event_attr){
 		.size = sizeof(struct perf_event_attr),
 		.sample_type = PERF_RING_SAMPLE_TYPE,
-		.read_format = counts_lost ? PERF_COUNTS_LOST : 0,
+		.read_format = PERF_RING_READ_FORMAT | (counts_lost ? PERF_COUNTS_LOST : 0),
 		.disabled = 1,
 		.sample_id_all = 1,
 		.use_clockid = 1,
@@ -79,6 +79,12 @@ buffer_attr(const struct perf_options *o, bool counts_lost)
 	return attr;
 }
 
+static uint64_t
+period_of(const struct perf_source *source)
+{
+	return source->period ? source->period : 1;
+}
+
 struct perf_event_attr
 perf_attr_of(const struct perf_options *o, const struct perf_source *source, bool counts_lost)
 {
@@ -92,7 +98,7 @@ perf_attr_of(const struct perf_options *o, const struct perf_source *source, boo
 	 * the process (perf_exclude_event()), and all tracepoints except those of system calls
 	 * (perf_tp_event_match()).
 	 */
-	attr.sample_period = source->period ? source->period : 1;
+	attr.sample_period = period_of(source);
 	if (source->kind == PERF_TRACEPOINT) {
 		attr.type = PERF_TYPE_TRACEPOINT;
 		attr.config = source->id;
@@ -101,7 +107,6 @@ perf_attr_of(const struct perf_options *o, const struct perf_source *source, boo
 		attr.type = PERF_TYPE_SOFTWARE;
 		attr.config = source->kind == PERF_MAJOR_FAULTS ? PERF_COUNT_SW_PAGE_FAULTS_MAJ
 								: PERF_COUNT_SW_PAGE_FAULTS_MIN;
-		attr.sample_type |= PERF_SAMPLE_ADDR;
 	}
 	if (source->has_stack) {
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -154,14 +159,23 @@ perf_open_source(struct perf *p, const struct perf_source *source, size_t at, in
 	return 0;
 }
 
-uint64_t
-perf_event_lost(const struct perf *p, int fd)
+/*
+ * The kernel counts every event, and makes a sample of each PERIOD of them (kernel/events/core.c,
+ * perf_swevent_event()).
+ */
+void
+perf_event_finish(struct perf *p, int fd, const struct perf_source *source)
 {
 	struct {
-		uint64_t nr, nr_lost;
-	} value;
+		uint64_t nr, id, nr_lost;
+	} value = { 0 };
+	const ssize_t bytes = (ssize_t)(p->counts_lost ? sizeof value : 2 * sizeof(uint64_t));
 
-	if (!p->counts_lost || read(fd, &value, sizeof value) != sizeof value)
-		return 0;
-	return value.nr_lost;
+	if (read(fd, &value, (size_t)bytes) != bytes) {
+		p->has_uncounted = true;
+		return;
+	}
+	p->nr_lost += value.nr_lost;
+	if (source)
+		p->nr_samples += value.nr / period_of(source);
 }

@@ -41,7 +41,10 @@ int perf_open_event(struct perf *p, const struct perf_source *source, int cpu);
 int perf_open_source(struct perf *p, const struct perf_source *source, size_t at, int *ret_fd,
 	uint64_t *ret_id, struct err *e);
 
-/* Return how many records of the event FD were lost; 0 if unknown. */
-uint64_t perf_event_lost(const struct perf *p, int fd);
+/*
+ * Add to P how many records of the event FD, which reports no longer, were lost, and how many
+ * samples of SOURCE it has made.  NULL: it is the one that has the buffer, and makes none.
+ */
+void perf_event_finish(struct perf *p, int fd, const struct perf_source *source);
 
 #endif

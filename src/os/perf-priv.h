@@ -29,8 +29,10 @@ struct perf {
 	int max_paranoid;	     /* kernel.perf_event_paranoid that allows all sources */
 	struct perf_options options; /* the caller owns the sources */
 	int *cpu;		     /* the number of each CPU that has a buffer */
-	uint64_t nr_lost;	     /* lost by events that were closed; by all after perf_stop() */
-	uint64_t seen_ns;	     /* when the heads were read last */
+	/* Sums of perf_event_finish(): of the closed events; after perf_stop() of all. */
+	uint64_t nr_lost, nr_samples;
+	bool has_uncounted; /* the samples of an event are unknown */
+	uint64_t seen_ns;   /* when the heads were read last */
 	bool is_stopped;
 	struct rlimit old_files; /* the original limit; rlim_max is 0 if it was not changed */
 };

@@ -13,13 +13,22 @@
 
 /*
  * All events have PERF_RING_SAMPLE_TYPE and sample_id_all, so that
- *	samples		begin with header, identifier, pid and tid, time
+ *	samples		begin with struct sample_head; with counts_lost another number follows
  *	other records	end with pid and tid, time, identifier
  */
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define ID_BYTES ((uint64_t)24)
-#define SAMPLE_TIME_AT ((uint64_t)24)
 #define TIME_BEFORE_END ((uint64_t)16)
+
+struct sample_head {
+	struct perf_event_header h;
+	uint64_t identifier; /* of the event for which pid, tid and time_ns were filled in */
+	pid_t pid, tid;
+	uint64_t time_ns;
+	uint64_t address;
+	uint64_t nr_events;
+	uint64_t id; /* of the event */
+};
 
 /* ---- finding records ---- */
 
@@ -67,6 +76,42 @@ drop_damaged(struct perf_rings *all, struct perf_ring *r, const struct perf_even
 	all->nr_damaged++;
 }
 
+/*
+ * Return the time of the sample at AT.  One that was made for another program's event may be of
+ * another clock: it comes after the record before it, and is not kept longer than one of our clock.
+ */
+static uint64_t
+time_of_sample(const struct perf_rings *all, const struct perf_ring *r)
+{
+	struct sample_head head;
+	uint64_t time_ns;
+
+	copy_out(r, r->at, &head, sizeof head);
+	time_ns = head.time_ns;
+	if (head.identifier == head.id)
+		return time_ns;
+	if (r->at < r->old_end && time_ns >= all->limit_ns)
+		time_ns = all->limit_ns - 1;
+	return time_ns > r->given_ns ? time_ns : r->given_ns;
+}
+
+static uint64_t
+time_of(const struct perf_rings *all, const struct perf_ring *r, const struct perf_event_header *h)
+{
+	uint64_t time_ns;
+
+	if (h->type == PERF_RECORD_SAMPLE)
+		return time_of_sample(all, r);
+	copy_out(r, r->at + h->size - TIME_BEFORE_END, &time_ns, sizeof time_ns);
+	return time_ns;
+}
+
+static size_t
+least_bytes(uint32_t type)
+{
+	return type == PERF_RECORD_SAMPLE ? sizeof(struct sample_head) : HEADER_BYTES + ID_BYTES;
+}
+
 /* Find the next record of a wanted type, and its time. */
 static void
 find_record(struct perf_rings *all, struct perf_ring *r)
@@ -78,14 +123,10 @@ find_record(struct perf_rings *all, struct perf_ring *r)
 		copy_out(r, r->at, &h, there < sizeof h ? there : sizeof h);
 		if (h.size < sizeof h || h.size % 8 || h.size > there) {
 			drop_damaged(all, r, &h);
-		} else if (h.size < sizeof h + ID_BYTES || !is_wanted_type(h.type)) {
+		} else if (h.size < least_bytes(h.type) || !is_wanted_type(h.type)) {
 			r->at += h.size;
 		} else {
-			copy_out(r,
-				r->at +
-					(h.type == PERF_RECORD_SAMPLE ? SAMPLE_TIME_AT
-								      : h.size - TIME_BEFORE_END),
-				&r->time_ns, sizeof r->time_ns);
+			r->time_ns = time_of(all, r, &h);
 			r->is_known = true;
 			return;
 		}
@@ -232,15 +273,19 @@ static bool
 decode_sample(const struct perf_rings *all, const struct perf_ring *r, struct perf_ring_rest rest,
 	struct perf_record *rec)
 {
-	uint64_t id, type;
+	struct sample_head head;
+	uint64_t type, nr_lost;
 
+	memcpy(&head, perf_ring_take_bytes(&rest, sizeof head), sizeof head);
+	/* A process that the other program's PID namespace does not have is number 0. */
+	if (!find_source(all, r, head.id, rec) || (head.identifier != head.id && !head.tid))
+		return false;
 	rec->type = PERF_EVENT;
-	if (!take_u64(&rest, &id) || !find_source(all, r, id, rec))
-		return false;
+	rec->pid = head.pid;
+	rec->tid = head.tid;
+	rec->address.v = head.address;
 	type = all->sample_type[rec->source];
-	if (!take_pair(&rest, &rec->pid, &rec->tid) || !take_u64(&rest, &rec->time_ns))
-		return false;
-	if (type & PERF_SAMPLE_ADDR && !take_u64(&rest, &rec->address.v))
+	if (all->counts_lost && !take_u64(&rest, &nr_lost))
 		return false;
 	if (type & PERF_SAMPLE_RAW && !take_raw(&rest, rec))
 		return false;
@@ -299,13 +344,13 @@ static bool
 perf_ring_decode(struct perf_rings *all, const struct perf_ring *r, const char *at, size_t bytes,
 	struct perf_record *rec)
 {
-	struct perf_ring_rest rest = { at + HEADER_BYTES, bytes - HEADER_BYTES };
+	struct perf_ring_rest rest = { at, bytes };
 	struct perf_event_header h;
 
 	memcpy(&h, at, sizeof h);
 	if (h.type == PERF_RECORD_SAMPLE)
 		return decode_sample(all, r, rest, rec);
-	rest.bytes -= ID_BYTES;
+	rest = (struct perf_ring_rest){ at + HEADER_BYTES, bytes - HEADER_BYTES - ID_BYTES };
 	switch (h.type) {
 	case PERF_RECORD_LOST:
 		return decode_lost(all, rest, rec);
@@ -332,11 +377,12 @@ perf_rings_update(struct perf_rings *all, uint64_t limit_ns)
 	for (size_t i = 0; i < all->nr; i++) {
 		struct perf_ring *r = &all->ring[i];
 
+		r->is_known = false; /* its time may depend on the limit */
+		r->old_end = r->end;
 		r->end = __atomic_load_n(r->head, __ATOMIC_ACQUIRE);
 		if (r->end - r->at > r->data_bytes) {
 			debug("perf: more was written than there is room for: dropped");
 			r->at = r->end;
-			r->is_known = false;
 			all->nr_damaged++;
 		}
 	}
@@ -360,12 +406,13 @@ perf_rings_next(struct perf_rings *all, struct perf_record *ret)
 		size_t bytes;
 		const char *at = contiguous(all, r, &bytes);
 
-		rec.time_ns = r->time_ns;
+		rec.time_ns = r->given_ns = r->time_ns;
 		all->given = r;
 		r->at += bytes;
 		r->is_known = false;
 		if (!perf_ring_decode(all, r, at, bytes, &rec))
 			continue;
+		all->nr_samples += rec.type == PERF_EVENT;
 		rec.time_ns += all->ahead_ns;
 		*ret = rec;
 		return true;

@@ -9,6 +9,7 @@
 #ifndef MEMDIAG_OS_PERF_RING_H
 #define MEMDIAG_OS_PERF_RING_H
 
+#include <linux/perf_event.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +17,19 @@
 
 #include "os/perf.h"
 
-/* Fields of each record: they are in perf_event_attr.sample_type of all events. */
-#define PERF_RING_SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+/*
+ * Fields of each record: they are in perf_event_attr.sample_type and read_format of all events.
+ *
+ * If two programs watch page faults, the kernel fills in one structure for the events of both
+ * (kernel/events/core.c, ___perf_sw_event(), Linux 6.2 to at least 6.18; for tracepoints only
+ * before 6.4): the second event's record has the identifier, the process, the time on the clock,
+ * and the size of the stack of the first one's.  Its address, its registers, and what
+ * PERF_SAMPLE_READ adds are its own: so the source is found by the latter.
+ */
+#define PERF_RING_SAMPLE_TYPE                                                                      \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |          \
+		PERF_SAMPLE_READ)
+#define PERF_RING_READ_FORMAT PERF_FORMAT_ID
 /* The size of a record is a 16-bit number. */
 #define PERF_RING_RECORD_MAX 65536
 
@@ -34,8 +46,10 @@ struct perf_ring {
 
 	/* Initially zero. */
 	uint64_t at, end;
-	bool is_known; /* whether a record is at AT, with this time */
+	uint64_t old_end; /* before the last update */
+	bool is_known;	  /* whether a record is at AT, with this time */
 	uint64_t time_ns;
+	uint64_t given_ns; /* time of the record before it */
 };
 
 struct perf_rings {
@@ -46,6 +60,7 @@ struct perf_rings {
 	size_t nr_sources;
 	bool has_replaced;   /* some events were replaced */
 	uint32_t generation; /* of the events that are open */
+	bool counts_lost;    /* samples say how many were lost */
 	size_t nr_regs;	     /* bits in the mask of registers */
 	uint64_t ahead_ns;   /* our clock minus that of the records */
 
@@ -53,6 +68,7 @@ struct perf_rings {
 	uint64_t limit_ns;	 /* on the records' clock; records from then on are kept */
 	struct perf_ring *given; /* the caller has its last record until the next call */
 	uint64_t nr_lost;	 /* as the kernel's records report */
+	uint64_t nr_samples;	 /* records of events that were given */
 	/* number of times that the rest of a ring was not a sequence of records */
 	uint64_t nr_damaged;
 	char copy[PERF_RING_RECORD_MAX] __attribute__((aligned(8)));

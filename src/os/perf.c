@@ -228,6 +228,7 @@ perf_open(struct perf **ret, const struct perf_options *o, struct err *e)
 	free(cpus.v);
 	if (failed)
 		return -1;
+	p->rings.counts_lost = p->counts_lost;
 	p->seen_ns = os_now_ns();
 	*ret = take_ptr(&p);
 	return 0;
@@ -314,7 +315,8 @@ perf_stop(struct perf *p)
 	each_event(p, 0, p->nr_events, PERF_EVENT_IOC_DISABLE);
 	let_cpus_finish();
 	for (size_t i = 0; i < p->rings.nr * p->nr_events; i++)
-		p->nr_lost += perf_event_lost(p, p->fd[i]);
+		perf_event_finish(p, p->fd[i],
+			i % p->nr_events ? &p->options.source[i % p->nr_events - 1] : NULL);
 	perf_rings_update(&p->rings, UINT64_MAX);
 }
 
@@ -326,12 +328,14 @@ perf_next(struct perf *p, struct perf_record *ret)
 
 /*
  * The next record that fits into the buffer announces a loss; the events themselves have counted it
- * before.
+ * before.  Whatever else may happen to a sample: it was made, and was not given.
  */
 uint64_t
 perf_nr_lost(const struct perf *p)
 {
-	const uint64_t announced = p->rings.nr_lost;
+	const uint64_t announced = p->rings.nr_lost, given = p->rings.nr_samples;
+	const uint64_t nr = (announced > p->nr_lost ? announced : p->nr_lost) + p->rings.nr_damaged;
+	const bool is_counted = p->is_stopped && !p->has_uncounted;
 
-	return (announced > p->nr_lost ? announced : p->nr_lost) + p->rings.nr_damaged;
+	return is_counted && p->nr_samples > given + nr ? p->nr_samples - given : nr;
 }

@@ -115,7 +115,8 @@ bool perf_next(struct perf *p, struct perf_record *ret);
 
 /*
  * Return how many records were lost so far, of all processes: those that PERF_LOST has announced;
- * after perf_stop() also those that were never announced, which the kernel counts since Linux 6.0.
+ * after perf_stop() also those that were never announced, which the kernel counts since Linux 6.0;
+ * and after the last record then at least as many as were made and not given.
  */
 uint64_t perf_nr_lost(const struct perf *p);
 

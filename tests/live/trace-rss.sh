@@ -22,14 +22,15 @@ count_faults()
 }
 
 # trace_of COMMAND OPTIONS...: trace the tracee while it does COMMAND; sets $answer, and $minor and $major to the page
-# faults meanwhile.
+# faults meanwhile.  $meanwhile is called when the trace has begun.
+meanwhile=:
 trace_of()
 {
 	local command="$1" minor_before major_before
 	shift
 	count_faults
 	minor_before=$minor major_before=$major
-	begin_trace --rss --json "$@" || return
+	begin_trace --rss --json "$@" && $meanwhile || return
 	answer=$(ask "$command")
 	kill -TERM "$trace_pid"
 	wait "$trace_pid"
@@ -83,6 +84,28 @@ for seed in 1 2 3; do
 	check "--period=1, seed $seed: complete stacks" json_is "$in_json"'
 		[.data.stacks[] | select(names | any(startswith("touches_"))) | .end] | unique == ["complete"]'
 done
+# Linux puts what the program that began last asks for into the records of both.
+other_begins()
+{
+	"$MEMDIAG" trace $trace_options --stack-size=1K -b --rss --pid $$ >"$dir/other" 2>"$dir/other-err" &
+	other_pid=$!
+	started="$started $other_pid"
+	wait_for "$other_pid" "$dir/other-err" '^memdiag: tracing '
+}
+# beside_another COMMAND OPTIONS...: as trace_of, while another program traces page faults of another process.
+beside_another()
+{
+	meanwhile=other_begins
+	trace_of "$@"
+	set -- $?
+	meanwhile=:
+	kill "$other_pid"
+	wait "$other_pid"
+	return "$1"
+}
+check 'beside another trace of page faults: a trace' unless_lost beside_another "touch 4 $nr" --period=1
+check 'beside another trace of page faults: pages by function' touched
+check 'beside another trace of page faults: the kernel counted as many page faults' has_all_faults
 check 'discarded memory: a trace' unless_lost trace_of "discard $nr" --period=1
 check 'discarded memory: what is kept is resident' sums_are touches_and_keeps minor_faults $((2 * nr)) \
 	touched_bytes $((2 * nr * page)) resident_bytes $((nr * page))

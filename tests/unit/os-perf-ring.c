@@ -17,6 +17,8 @@
 #define RECORDS_MAX 3000
 #define RING_MAX (256 * 1024)
 #define JUNK 0xa5
+/* Before the parts that not all samples have. */
+#define SAMPLE_HEAD_BYTES 56
 
 static uint64_t state;
 
@@ -57,7 +59,10 @@ static struct world {
 	size_t nr_rings, nr_sources, nr_regs;
 	struct expected expected[RECORDS_MAX];
 	size_t nr_expected;
-	uint64_t now_ns, limit_ns, nr_lost, nr_announced;
+	uint64_t now_ns, limit_ns, nr_lost, nr_announced, nr_samples;
+	/* Another program watches the same events: limits are then as perf_wait() has them. */
+	bool has_other;
+	uint64_t updated_ns;
 } w;
 
 static char why[256];
@@ -167,19 +172,23 @@ put_stack(struct perf_record *rec, size_t bytes)
 static bool
 put_sample(struct perf_record *rec, size_t ring, size_t max)
 {
-	const bool is_known = some(10) != 0;
-	uint64_t type;
+	const bool is_known = some(10) != 0, is_of_other = w.has_other && some(2);
+	uint64_t type, id;
 
 	rec->type = PERF_EVENT;
 	rec->source = some(w.nr_sources);
 	type = w.sample_type[rec->source];
+	id = is_known ? w.ring[ring].id[rec->source] : 999999;
 	begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
-	put_u64(is_known ? w.ring[ring].id[rec->source] : 999999);
+	put_u64(is_of_other ? some(1000000) : id);
 	put_u32((uint32_t)rec->pid);
 	put_u32((uint32_t)rec->tid);
 	put_u64(rec->time_ns);
-	if (type & PERF_SAMPLE_ADDR)
-		memcpy(&rec->address.v, put_random(8), 8);
+	memcpy(&rec->address.v, put_random(8), 8);
+	put_u64(some(1000));
+	put_u64(id);
+	if (w.all.counts_lost)
+		put_u64(some(1000));
 	if (type & PERF_SAMPLE_RAW) {
 		const size_t bytes = some(max / 16 + 1) * 8 + 4;
 
@@ -326,7 +335,7 @@ make_record(size_t i)
 {
 	static struct writer kept;
 	struct fake_ring *r = &w.ring[i];
-	struct perf_record rec = { .pid = (pid_t)some(4), .tid = (pid_t)some(9) };
+	struct perf_record rec = { .pid = (pid_t)some(4), .tid = (pid_t)some(9) + 1 };
 	const size_t max = some(6) == 0 ? PERF_RING_RECORD_MAX - 512 : some(4) == 0 ? 4096 : 64;
 	const size_t lost_bytes = r->nr_unannounced ? 48 : 0;
 	bool is_wanted;
@@ -440,6 +449,7 @@ take_one(bool *ret_is_end)
 	if (!x || !is_some)
 		return FAIL("%s", x ? "a record is missing" : "a record too many");
 	x->is_given = true;
+	w.nr_samples += x->rec.type == PERF_EVENT;
 	if (x->rec.type == PERF_LOST)
 		w.nr_announced += x->rec.nr_lost;
 	if (w.ring[x->ring].tail > x->start)
@@ -505,7 +515,6 @@ begin_world(uint64_t bytes_max)
 	w.nr_regs = some(30);
 	for (size_t i = 0; i < w.nr_sources; i++)
 		w.sample_type[i] = PERF_RING_SAMPLE_TYPE | (some(2) ? PERF_SAMPLE_RAW : 0) |
-			(some(2) ? PERF_SAMPLE_ADDR : 0) |
 			(some(2) ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0);
 	for (size_t i = 0; i < w.nr_rings; i++) {
 		struct fake_ring *r = &w.ring[i];
@@ -531,6 +540,8 @@ begin_world(uint64_t bytes_max)
 	w.all.sample_type = w.sample_type;
 	w.all.nr_sources = w.nr_sources;
 	w.all.nr_regs = w.nr_regs;
+	w.all.counts_lost = some(2);
+	w.has_other = some(2);
 	w.all.ahead_ns = some(2) ? 0 : some(1 << 20) - (1 << 19);
 }
 
@@ -558,6 +569,8 @@ try_end(void)
 	if (w.all.nr_lost != w.nr_announced || w.nr_announced + nr_unannounced != w.nr_lost)
 		return FAIL("%llu are lost, and %llu are counted", (unsigned long long)w.nr_lost,
 			(unsigned long long)w.all.nr_lost);
+	if (w.all.nr_samples != w.nr_samples)
+		return FAIL("%llu samples are counted", (unsigned long long)w.all.nr_samples);
 	return w.all.nr_damaged == 0 || FAIL("a ring seems damaged");
 }
 
@@ -571,7 +584,9 @@ try_seed(void)
 		for (uint64_t nr = some(40); nr; nr--)
 			make_record(some(3) ? busy : some(w.nr_rings));
 		publish(false);
-		update(w.now_ns - some(1000));
+		update(w.has_other && w.updated_ns > w.now_ns - 1000 ? w.updated_ns + 1
+								     : w.now_ns - some(1000));
+		w.updated_ns = w.now_ns;
 		if (!take_some(some(2) ? UINT64_MAX : some(20)))
 			return false;
 	}
@@ -612,6 +627,7 @@ begin_one(uint64_t start)
 	w.nr_sources = w.all.nr_sources = 1;
 	w.nr_regs = w.all.nr_regs = 3;
 	w.all.ahead_ns = 0;
+	w.has_other = w.all.counts_lost = false;
 	w.sample_type[0] = PERF_RING_SAMPLE_TYPE | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |
 		PERF_SAMPLE_STACK_USER;
 	r->written = r->head = r->tail = r->cleaned = w.real[0].at = w.real[0].end = start;
@@ -672,6 +688,59 @@ test_kept(void)
 	update(time_ns + 1);
 	ok(perf_rings_next(&w.all, &got) && got.time_ns == time_ns, "an older one is given");
 	ok(!perf_rings_next(&w.all, &got) && !perf_rings_has_more(&w.all), "once");
+	end_world();
+}
+
+/* ---- another program's clock ---- */
+
+static struct perf_record
+sample_of_other(uint64_t time_ns, pid_t tid)
+{
+	struct perf_record rec = { .pid = tid, .tid = tid, .time_ns = time_ns };
+
+	w.has_other = true;
+	do
+		put_sample(&rec, 0, 600);
+	while (memcmp(out.v + 8, &w.ring[0].id[0], 8) == 0 ||
+		memcmp(out.v + 48, &w.ring[0].id[0], 8) != 0);
+	w.has_other = false;
+	return rec;
+}
+
+static uint64_t
+next_time(void)
+{
+	struct perf_record got;
+
+	return perf_rings_next(&w.all, &got) ? got.time_ns : 0;
+}
+
+static void
+test_other_clock(void)
+{
+	const uint64_t second = 1000000000;
+	struct fake_ring *r = begin_one(0);
+	struct perf_record first = hand_sample(), rec;
+
+	store(r, &first, true);
+	rec = sample_of_other(first.time_ns - 10, 3);
+	store(r, &rec, true);
+	rec = sample_of_other(first.time_ns + second, 3);
+	store(r, &rec, true);
+	r->head = r->written;
+	update(first.time_ns + 100);
+	is_u64(next_time(), first.time_ns, "a sample of our clock");
+	is_u64(next_time(), first.time_ns, "one of a clock behind ours follows it");
+	is_u64(next_time(), 0, "one of a clock ahead of ours is kept");
+	update(first.time_ns + 200);
+	is_u64(next_time(), first.time_ns + 199, "until the next update");
+	is_u64(next_time(), 0, "all are given");
+	rec = sample_of_other(first.time_ns + second, 0);
+	store(r, &rec, true);
+	r->head = r->written;
+	update(UINT64_MAX);
+	is_u64(next_time(), 0, "of a process that the other program cannot see it is useless");
+	is_u64(w.all.nr_samples, 3, "and does not count as given");
 	end_world();
 }
 
@@ -780,7 +849,7 @@ test_damaged_samples(void)
 			memcpy(out.v + 24 + some((out.bytes - 24) / 4 - 1) * 4, &wrong,
 				some(2) ? 4 : sizeof wrong);
 		else /* the size of the raw part, a little */
-			out.v[32] ^= (char)(1 + some(31));
+			out.v[SAMPLE_HEAD_BYTES] ^= (char)(1 + some(31));
 		store(r, &rec, true);
 		r->head = r->written;
 		update(UINT64_MAX);
@@ -853,6 +922,7 @@ main(int argc, char **argv)
 	test_random(first, nr);
 	test_wraps();
 	test_kept();
+	test_other_clock();
 	test_damaged_sizes();
 	test_short();
 	test_damaged_head();

@@ -6,6 +6,7 @@
 #include "os-perf.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sys/time.h>
 #include <sys/utsname.h>
@@ -386,11 +387,59 @@ struct faults {
 };
 
 /*
+ * Another program that watches the same page faults, from now on: the kernel makes its samples
+ * before ours, and ours with what was made for them.  REGS and BYTES are what it wants of a thread;
+ * its clock is not ours.  Its buffer is so small that it loses most.
+ */
+struct other {
+	int fd[2 * CPU_SETSIZE];
+	size_t nr;
+};
+
+static void
+watch_also(struct other *other, uint64_t regs, uint32_t bytes)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof attr,
+		.type = PERF_TYPE_SOFTWARE,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			(bytes ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0),
+		.sample_regs_user = bytes ? regs : 0,
+		.sample_stack_user = bytes,
+		.use_clockid = 1,
+		.clockid = CLOCK_REALTIME,
+	};
+
+	other->nr = 0;
+	for (int i = 0; i < 2 * sysconf(_SC_NPROCESSORS_CONF) && i < 2 * CPU_SETSIZE; i++) {
+		int fd;
+
+		attr.config = i % 2 ? PERF_COUNT_SW_PAGE_FAULTS_MAJ : PERF_COUNT_SW_PAGE_FAULTS_MIN;
+		fd = (int)syscall(SYS_perf_event_open, &attr, -1, i / 2, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0 ||
+			mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) ==
+				MAP_FAILED)
+			printf("# another event: %s\n", strerror(errno));
+		if (fd >= 0)
+			other->fd[other->nr++] = fd;
+	}
+}
+
+static void
+watch_no_longer(struct other *other)
+{
+	while (other->nr)
+		close(other->fd[--other->nr]);
+}
+
+/*
  * The buffers have the faults of all processes: so each has little of the stack, and they are
- * large.
+ * large.  Unless OTHER_REGS is 0, another program
+ * begins to watch them after us, with these registers and so much of the stack.
  */
 static struct faults
-watch_faults(void)
+watch_faults(uint64_t other_regs, uint32_t other_bytes)
 {
 	struct perf_source sources[] = {
 		{ .kind = PERF_MINOR_FAULTS, .period = 1, .has_stack = true },
@@ -403,6 +452,7 @@ watch_faults(void)
 		.ring_bytes = 8 * RING };
 	struct pages *pages = shared_memory(sizeof *pages);
 	struct faults f = { 0 };
+	struct other other = { .nr = 0 };
 	char seen[NR_TOUCHED] = "";
 	struct perf *p = NULL;
 	struct perf_record r;
@@ -413,8 +463,11 @@ watch_faults(void)
 		ok(false, "faults are watched: %s", e.msg);
 		return f;
 	}
+	if (other_regs)
+		watch_also(&other, other_regs, other_bytes);
 	pid = run_child(touch_pages, pages);
 	perf_stop(p);
+	watch_no_longer(&other);
 	while (next_of(p, pid, &r)) {
 		const uint64_t at = r.address.v - (uintptr_t)pages->start;
 
@@ -436,15 +489,47 @@ watch_faults(void)
 static void
 test_faults(void)
 {
-	struct faults f = watch_faults();
+	struct faults f = watch_faults(0, 0);
 
 	for (int i = 1; i < MAX_TRIES && f.nr_lost; i++)
-		f = watch_faults();
+		f = watch_faults(0, 0);
 	is_u64(f.nr_read, NR_TOUCHED / 2, "the kernel wrote to half of the pages");
 	is_u64(f.nr_lost, 0, "no page fault is lost in one of 50 runs");
 	is_u64(f.nr, NR_TOUCHED, "each page that is touched is a fault, also within read()");
 	is_u64(f.nr_major, 0, "no fault of a page that is touched is a major one");
 	is_u64(f.nr_wrong, 0, "each fault comes once, with its address, registers and a stack");
+}
+
+/* All faults are seen, or counted as lost, whatever another program wants of them. */
+static void
+test_faults_of_two(void)
+{
+	static const struct {
+		uint64_t regs;
+		uint32_t bytes;
+		bool has_all; /* samples have room for all that we want */
+		const char *what;
+	} cases[] = {
+		{ REGS_MASK, 256, true, "the same" },
+		{ REGS_MASK, 1024, true, "more of the stack" },
+		{ REGS_MASK, 64, true, "less of the stack" },
+		{ REGS_MASK | 15, 256, true, "more registers" },
+		{ REGS_MASK, 0, true, "neither" },
+		{ UINT64_C(1) << PC_BIT, 256, false, "fewer registers" },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct faults f = watch_faults(cases[i].regs, cases[i].bytes);
+		const bool may_lose = !cases[i].has_all;
+
+		for (int k = 1; k < MAX_TRIES && f.nr_lost && !may_lose; k++)
+			f = watch_faults(cases[i].regs, cases[i].bytes);
+		printf("# another program wants %s: %zu seen, %" PRIu64 " lost\n", cases[i].what,
+			f.nr, f.nr_lost);
+		ok(may_lose ? f.nr + f.nr_lost >= NR_TOUCHED : f.nr == NR_TOUCHED,
+			"each is seen or lost, and none is lost without need");
+		is_u64(f.nr_wrong + f.nr_major, 0, "each once, with what belongs to it");
+	}
 }
 
 /* ---- losses ---- */
@@ -747,6 +832,7 @@ main(int argc, char **argv)
 	test_stack();
 	test_family();
 	test_faults();
+	test_faults_of_two();
 	test_losses();
 	test_kept();
 	test_full();
