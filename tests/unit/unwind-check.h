@@ -194,9 +194,9 @@ checker_has_frames(const struct unwind_stack *a, const struct unwind_stack *b)
 }
 
 /*
- * Change each word of the stack outside of the first two frames in turn: where that leads a walk to
- * other frames, the stack must not have the words WAS any more.  A sanitizer has some of its own
- * between the program's.
+ * Change each word of the stack outside of the first two frames in turn.  A walk that takes over
+ * what is kept finds the same as one that does not; and where that leads to other frames, the stack
+ * must not have the words WAS any more.  A sanitizer has some of its own between the program's.
  */
 static __attribute__((noinline, no_sanitize("address", "undefined"))) void
 checker_disturb(struct checker *c, const struct unwind_regs *regs, const struct unwind_words *was)
@@ -217,8 +217,13 @@ checker_disturb(struct checker *c, const struct unwind_regs *regs, const struct 
 		unwind_stack_forget(c->whole);
 		unwind_walk(c->whole, regs, &c->thread);
 		has_words = unwind_has_words(was, regs, &c->thread);
+		unwind_stack_copy(c->part, k);
+		unwind_walk(c->part, regs, &c->thread);
 		*at = value;
 		c->nr_disturbed++;
+		checker_set_nodes(c->part);
+		checker_set_nodes(c->whole);
+		checker_compare_whole(c, c->part, "a changed word is not noticed");
 		if (checker_has_frames(c->whole, k))
 			continue;
 		c->nr_decisive++;

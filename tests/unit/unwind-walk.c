@@ -599,6 +599,77 @@ test_made_code(void)
 }
 #endif
 
+/* ---- frames on whose FP others depend, or not ---- */
+
+#if defined __x86_64__
+/*
+ * leaves_fp(FN, DEPTH) calls FN(DEPTH) and does not touch FP.  Its two callers have frames of the
+ * same size: the CFA of the first is computed from FP, in which the second has VALUE.
+ */
+int called_with_frame(int (*fn)(int), int depth, uint64_t value);
+int called_with_value(int (*fn)(int), int depth, uint64_t value);
+__asm__(".text\n"
+	"leaves_fp:\n"
+	"	.cfi_startproc\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	movq %rdi, %rax\n"
+	"	movl %esi, %edi\n"
+	"	call *%rax\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"called_with_frame:\n"
+	"	.cfi_startproc\n"
+	"	pushq %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset rbp, -16\n"
+	"	movq %rsp, %rbp\n"
+	"	.cfi_def_cfa_register rbp\n"
+	"	call leaves_fp\n"
+	"	popq %rbp\n"
+	"	.cfi_def_cfa rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"called_with_value:\n"
+	"	.cfi_startproc\n"
+	"	pushq %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset rbp, -16\n"
+	"	movq %rdx, %rbp\n"
+	"	call leaves_fp\n"
+	"	popq %rbp\n"
+	"	.cfi_def_cfa_offset 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+
+static NOINLINE int
+look_deeper(int depth)
+{
+	return depth ? look_deeper(depth - 1) + 1 : look(0);
+}
+
+/* The same inner frames are left at one place by both, with another FP each time. */
+static void
+test_fp(uint32_t max)
+{
+	struct checker c;
+
+	begin(&c, max, 13);
+	nr_oracle = 50;
+	for (int i = 0; i < tap_share(20000); i++) {
+		const uint64_t value = random_below(UINT64_MAX);
+
+		(random_below(2) ? called_with_frame : called_with_value)(
+			look_deeper, (int)random_below(4), value);
+	}
+	is_fine(&c, "frames that depend on FP, and not");
+	ok(c.nr_taken_over > 0, "frames are taken over");
+	end(&c);
+}
+#endif
+
 /* ---- a stack that is damaged, or was never one ---- */
 
 /* Nothing is read outside of the stack: there nothing may be read. */
@@ -698,6 +769,9 @@ main(int argc, char **argv)
 	test_libraries(directory, false);
 #if defined __x86_64__
 	test_made_code();
+	for (uint32_t max = 1; max < 10; max++)
+		test_fp(max);
+	test_fp(256);
 #endif
 	test_garbage();
 	test_way();
