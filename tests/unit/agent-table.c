@@ -126,7 +126,7 @@ test_limit(void)
 
 	ok(!table_begin(1000), "less than the first level is too little");
 	ok(table_begin(UINT64_C(1) << 20), "1 MiB");
-	ok(table_bytes_of(most_levels) <= UINT64_C(1) << 20, "no more is mapped");
+	ok(mapped_bytes_of(most_levels) <= UINT64_C(1) << 20, "no more is mapped");
 	most = table_bytes_of(most_levels) / sizeof *buckets * BUCKET_BLOCKS;
 	nr = fill();
 	ok(nr > most * 8 / 10 && nr <= most, "it is filled to four fifths at least (%u of %u)",
@@ -142,10 +142,52 @@ test_limit(void)
 	table_forget();
 }
 
+#define NR_SPREAD 12000
+/* So many regions, of which the table has room for a few only. */
+#define NR_REGIONS 200
+
+/* The address number I: of all regions in turn, at 16 bytes after a multiple of 32 or not. */
+static uint64_t
+spread(uint64_t i)
+{
+	return FIRST + ((i % NR_REGIONS) << REGION_BITS) + i / NR_REGIONS * 64 + i % 3 % 2 * 16;
+}
+
+static void
+test_regions(void)
+{
+	static struct ledger l[NR_SPREAD];
+	uint64_t nr_wrong = 0, nr_placed = 0;
+	unsigned int seed = 7;
+
+	ok(table_begin(mapped_bytes_of(1)) && most_levels == 1, "one level");
+	for (int n = 0; n < tap_share(600000); n++) {
+		const uint64_t i = (uint64_t)rand_r(&seed) % NR_SPREAD;
+		uint64_t bytes = 0;
+
+		if (l[i].site || rand_r(&seed) % 8 == 0) {
+			const uint32_t site = table_take((const void *)spread(i), &bytes);
+
+			nr_wrong += site != l[i].site || (site && bytes != l[i].bytes);
+			l[i].site = 0;
+		} else {
+			l[i] = (struct ledger){ 1 + (uint32_t)i, some_bytes(&seed) };
+			nr_wrong += !table_put((const void *)spread(i), l[i].site, l[i].bytes);
+		}
+	}
+	for (uint64_t i = 0; i < NR_REGIONS; i++)
+		nr_placed += place_of(spread(i)) != NULL;
+	is_u64(nr_wrong, 0, "blocks are found in all regions");
+	ok(nr_placed > 1 && nr_placed < NR_REGIONS, "a part of them has places (%u of %u)",
+		(unsigned int)nr_placed, NR_REGIONS);
+	table_forget();
+}
+
 int
 main(void)
 {
 	test_threads();
 	test_limit();
+	test_regions();
 	return tap_end();
 }

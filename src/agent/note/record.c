@@ -371,6 +371,8 @@ record_take(struct notes *n, const void *block, size_t size)
 	/* The walk takes as long as it takes to load these. */
 	if (LIKELY(!notes_have_table))
 		__builtin_prefetch(shadow_words(block), 1);
+	else
+		table_prefetch(block);
 	site = site_of(n, stack_find(&n->stack));
 	n->of.recorder.last = block;
 	if (UNLIKELY(!record_keep(n, block, site, size))) {

@@ -6,6 +6,7 @@
  * The table consists of levels.  Each level has buckets of ten blocks, two cache lines.  A block
  * has two buckets in each level, may be in any of them, and is never moved.  A new block goes to
  * the last level, or to an earlier one that has room; otherwise a level of twice the size is added.
+ * A byte for each 32 bytes of a heap, its place, says which bucket has the block that begins there.
  * No lock is needed: an address belongs to one thread at a time.
  */
 #ifndef MEMDIAG_AGENT_NOTE_TABLE_H
@@ -29,6 +30,8 @@ bool table_begin(uint64_t limit_bytes);
  * is left.
  */
 bool table_put(const void *block, uint32_t site, uint64_t bytes);
+/* Let the processor load what table_put() needs for BLOCK. */
+void table_prefetch(const void *block);
 /* Remove BLOCK.  Returns its site; 0 if it was not in the table. */
 uint32_t table_take(const void *block, uint64_t *ret_bytes);
 /* All levels, one after another, and the number of levels in use; for live-set.c. */
