@@ -14,7 +14,7 @@ need jq
 names()
 {
 	profile --seconds "$(some 20)s" --rate 16K -o "$dir/p" &&
-		memdiag report --value=allocated --lines=0 "$(written)" && grep -q -E "$1" "$dir/out" || {
+		memdiag report --value=allocated --allocators --lines=0 "$(written)" && grep -q -E "$1" "$dir/out" || {
 		head -n 30 "$dir/out"
 		return 1
 	}
