@@ -160,14 +160,10 @@ stack_init(struct last_stacks *s, struct stack_more *more)
 	s->recent = more ? more->recent : NULL;
 	s->result = more ? more->result : s->few;
 	s->nr_results = more ? STACK_NR_RESULTS : STACK_FEW_RESULTS;
-	s->line = more ? more->line : s->few_lines;
-	s->nr_lines = more ? STACK_NR_LINES : STACK_FEW_LINES;
 	s->seed = __atomic_add_fetch(&nr_inits, 1, __ATOMIC_RELAXED);
-	s->nr_calls = 0;
-	for (size_t i = 0; i < STACK_FUNCTIONS; i++)
-		s->function[i].number = 0;
-	for (uint32_t i = 0; python_is_there && i < s->nr_lines; i++)
-		s->line[i].number = 0;
+	s->nr_words = 0;
+	_Static_assert(sizeof s->text >= PYTHON_CALLS_TEXT_BYTES, "a name fits");
+	python_calls_init(&s->calls, s->text, more ? more->line : NULL, STACK_NR_LINES);
 	unwind_stack_init(&s->frames, WIRE_MAX_FRAMES);
 	stack_forget_all(s);
 }
@@ -312,203 +308,6 @@ stack_address_of(const struct unwind_frame *f)
 	return wire_frame(at, unwind_number_of(at - 1));
 }
 
-/* ---- functions of an interpreter ---- */
-
-/*
- * The number of the function with the LEN bytes of s->text at LINE; UINT32_MAX if no room is left.
- */
-static uint32_t
-find_number(const struct last_stacks *s, size_t len, uint32_t line)
-{
-	uint32_t node = 0;
-
-	for (size_t i = 0; i < len; i += WIRE_TEXT_BYTES) {
-		uint64_t value = 0;
-
-		for (size_t k = i; k < i + WIRE_TEXT_BYTES; k++)
-			value = value << 8 | (k < len ? (unsigned char)s->text[k] : 0);
-		node = sites_child(node, wire_label(WIRE_LABEL_TEXT, value));
-	}
-	return sites_child(node, wire_label(WIRE_LABEL_LINE, line));
-}
-
-/* True if F has the LEN bytes of TEXT and zeroes up to the next word.  Replaces libc's memcmp(). */
-static bool
-is_function(const struct python_name *f, const char *text, size_t len, uint32_t line)
-{
-	uint64_t a, b, differences = 0;
-
-	if (!f->number || f->len != len || f->line != line)
-		return false;
-	for (size_t i = 0; i < len; i += sizeof a) {
-		__builtin_memcpy(&a, f->text + i, sizeof a);
-		__builtin_memcpy(&b, text + i, sizeof b);
-		differences |= a ^ b;
-	}
-	return !differences;
-}
-
-/* The first of the entries that CODE may have. */
-static struct python_name *
-set_of_code(struct last_stacks *s, uintptr_t code)
-{
-	const size_t sets = STACK_FUNCTIONS / STACK_FUNCTIONS_WAYS;
-
-	return &s->function[code / 64 % sets * STACK_FUNCTIONS_WAYS];
-}
-
-/* The name of CODE in its SET; NULL if not found. */
-static const struct python_name *
-stack_name_of(const struct python_name *set, uintptr_t code)
-{
-	for (size_t i = 0; i < STACK_FUNCTIONS_WAYS; i++)
-		if (set[i].number && python_is(code, &set[i]))
-			return &set[i];
-	return NULL;
-}
-
-/*
- * The number of the function CODE (WIRE_LABEL_CODE); 0: CODE has no name, UINT32_MAX: no room.  The
- * name is compared each time, since another function may have been created at the address.
- */
-static uint32_t
-stack_number_of(struct last_stacks *s, uintptr_t code)
-{
-	struct python_name *f = set_of_code(s, code);
-	const struct python_name *name = stack_name_of(f, code);
-	uint32_t line, number;
-	size_t len;
-
-	if (name)
-		return name->number;
-	len = python_text(code, s->text, &line);
-	if (!len)
-		return 0;
-	for (size_t i = len; i % sizeof(uint64_t); i++)
-		s->text[i] = '\0';
-	for (size_t i = 0; i < STACK_FUNCTIONS_WAYS; i++)
-		if (is_function(&f[i], s->text, len, line))
-			return f[i].number;
-	f += s->nr_functions++ % STACK_FUNCTIONS_WAYS;
-	number = find_number(s, len, line);
-	if (number == UINT32_MAX || len > sizeof f->text)
-		return number;
-	/* A signal handler may interrupt this function and leave by longjmp(). */
-	f->number = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	*f = (struct python_name){ .line = line, .len = (uint32_t)len };
-	while (s->text[f->file_len])
-		f->file_len++;
-	for (size_t i = 0; i < len; i++)
-		f->text[i] = s->text[i];
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	f->number = number;
-	return number;
-}
-
-/*
- * The number of the function CODE with the line of INSTRUCTION (WIRE_LABEL_CODE), or without a line
- * if it is unknown.  Other results as in stack_number_of().
- */
-static uint32_t
-stack_place_of(struct last_stacks *s, uintptr_t code, uint32_t instruction)
-{
-	const uint32_t number = stack_number_of(s, code);
-	const uint64_t h = (code ^ (uint64_t)instruction << 40) * UINT64_C(0x9e3779b97f4a7c15);
-	struct stack_line *l = &s->line[h >> 32 & (s->nr_lines - 1)];
-	uint32_t line, place = number;
-
-	if (!number || number == UINT32_MAX)
-		return number;
-	if (l->number == number && l->code == code && l->instruction == instruction &&
-		l->size == python_size(code))
-		return l->place;
-	line = python_line(code, instruction);
-	if (line)
-		place = sites_child(number, wire_label(WIRE_LABEL_LINE, line));
-	/* A signal handler may interrupt this function and leave by longjmp(). */
-	l->number = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	*l = (struct stack_line){
-		.code = code, .instruction = instruction, .size = python_size(code), .place = place
-	};
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	l->number = place == UINT32_MAX ? 0 : number;
-	return place;
-}
-
-/* Read the present calls, whose native frames are those of W, and replace codes by numbers. */
-static void
-read_calls(struct last_stacks *s, const struct unwind_stack *w)
-{
-	struct python_frames *p = &s->python;
-
-	python_read(w, p);
-	for (uint32_t i = 0; i < p->nr_codes; i++)
-		p->code[i] = stack_place_of(s, p->code[i], p->instruction[i]);
-}
-
-/* Add the functions of CALL below NODE, beginning with the outermost. */
-static uint32_t
-call_node(const struct python_frames *p, const struct python_call *call, uint32_t node)
-{
-	for (uint32_t i = call->first + call->nr; i-- > call->first;) {
-		if (p->code[i] == UINT32_MAX)
-			return UINT32_MAX;
-		if (p->code[i])
-			node = sites_child(node, wire_label(WIRE_LABEL_CODE, p->code[i]));
-	}
-	return node;
-}
-
-/*
- * The native frame of the first call, from the outside, that differs between P and the NR words
- * WAS; UINT32_MAX if all are equal.  An interpreter can switch to another function without a change
- * of its native frames.
- */
-static uint32_t
-first_change(const struct python_frames *p, const uint32_t *was, uint32_t nr)
-{
-	const uint32_t *const end = was + nr;
-
-	for (uint32_t i = p->nr_calls; i-- > 0;) {
-		const struct python_call *c = &p->call[i];
-		uint64_t differences;
-
-		if (was == end)
-			return c->native;
-		differences = (was[0] ^ c->native) | (was[1] ^ c->nr);
-		for (uint32_t k = 0; k < c->nr && !differences; k++)
-			differences = was[2 + k] ^ p->code[c->first + c->nr - 1 - k];
-		if (differences)
-			return was[0] < c->native ? was[0] : c->native;
-		was += 2 + c->nr;
-	}
-	return was < end ? was[0] : UINT32_MAX;
-}
-
-/* Write the calls of P to TO, which has STACK_CALLS words.  Returns the number of words needed. */
-static uint32_t
-put_calls(const struct python_frames *p, uint32_t *to)
-{
-	uint32_t nr = 0;
-
-	if (2 * p->nr_calls + p->nr_codes > STACK_CALLS) {
-		to[0] = p->call[p->nr_calls - 1].native;
-		to[1] = STACK_MANY;
-		return 2;
-	}
-	for (uint32_t i = p->nr_calls; i-- > 0;) {
-		const struct python_call *c = &p->call[i];
-
-		to[nr++] = c->native;
-		to[nr++] = c->nr;
-		for (uint32_t k = c->first + c->nr; k-- > c->first;)
-			to[nr++] = (uint32_t)p->code[k];
-	}
-	return nr;
-}
-
 /* ---- stacks that were found before ---- */
 
 /*
@@ -548,7 +347,7 @@ first_call(const struct python_frames *p, uint32_t from)
 static uint64_t
 set_hashes(struct last_stacks *s, uint32_t from)
 {
-	const struct python_frames *p = &s->python;
+	const struct python_frames *p = &s->calls.now;
 	struct unwind_stack *const w = &s->frames;
 	uint32_t call = first_call(p, from);
 	uint64_t hash = from ? w->frame[from - 1].hash
@@ -571,7 +370,7 @@ set_hashes(struct last_stacks *s, uint32_t from)
 static uint32_t
 set_nodes(struct last_stacks *s)
 {
-	const struct python_frames *p = &s->python;
+	const struct python_frames *p = &s->calls.now;
 	struct unwind_stack *const w = &s->frames;
 	uint32_t node = 0, call, from = w->nr;
 
@@ -586,7 +385,7 @@ set_nodes(struct last_stacks *s)
 		struct unwind_frame *f = &w->frame[i];
 
 		if (call && p->call[call - 1].native == i)
-			node = call_node(p, &p->call[--call], node);
+			node = python_calls_node(&s->calls, &p->call[--call], node);
 		else if (!stack_is_ours(f->pc))
 			node = sites_child(node, stack_address_of(f));
 		f->node = node;
@@ -609,7 +408,7 @@ goes_up(uint32_t *at, uint64_t address)
 static void
 check_node(const struct last_stacks *s, uint32_t node)
 {
-	const struct python_frames *p = &s->python;
+	const struct python_frames *p = &s->calls.now;
 	const struct unwind_stack *w = &s->frames;
 	uint32_t call = 0;
 	bool is_same = true;
@@ -678,10 +477,10 @@ walk_and_find(struct last_stacks *s, const struct unwind_regs *regs, const struc
 	check_walk(&s->frames, regs, t);
 	if (UNLIKELY(regs->from.is_exact))
 		learn_way(s, regs);
-	read_calls(s, &s->frames);
-	change = first_change(&s->python, s->calls, s->nr_calls);
+	python_calls_read(&s->calls, &s->frames);
+	change = python_calls_first_change(&s->calls, s->word, s->nr_words);
 	hash = set_hashes(s, change < s->frames.nr_same ? change : s->frames.nr_same);
-	s->nr_calls = put_calls(&s->python, s->calls);
+	s->nr_words = python_calls_words(&s->calls, s->word);
 	return find_result(s, hash);
 }
 
@@ -710,8 +509,8 @@ has_frames(struct stack_recent *r, const struct unwind_regs *regs, const struct 
 static void
 stack_check_calls(struct last_stacks *s, const struct stack_recent *r)
 {
-	read_calls(s, frames_of(r));
-	if (first_change(&s->python, r->calls, r->nr_calls) == UINT32_MAX)
+	python_calls_read(&s->calls, frames_of(r));
+	if (python_calls_first_change(&s->calls, r->word, r->nr_words) == UINT32_MAX)
 		return;
 	say_string("calls of an interpreter were known again that are not there", "");
 	__builtin_trap();
@@ -728,17 +527,17 @@ stack_check_calls(struct last_stacks *s, const struct stack_recent *r)
 static inline bool
 has_calls(struct last_stacks *s, struct stack_recent *r, uint32_t at, uint32_t *native)
 {
-	if (LIKELY(!r->nr_calls && !python_is_there))
+	if (LIKELY(!r->nr_words && !python_is_there))
 		return true;
 	if (LIKELY(python_is_as_known(&r->known))) {
 		stack_check_calls(s, r);
 		return true;
 	}
 	if (*native == STACK_NR_RECENT) {
-		read_calls(s, frames_of(r));
+		python_calls_read(&s->calls, frames_of(r));
 		*native = at;
 	}
-	return first_change(&s->python, r->calls, r->nr_calls) == UINT32_MAX;
+	return python_calls_first_change(&s->calls, r->word, r->nr_words) == UINT32_MAX;
 }
 
 /*
@@ -791,22 +590,10 @@ load_last(struct last_stacks *s)
 	if (s->last == STACK_NR_RECENT || !frames_of(r)->is_kept)
 		return;
 	unwind_stack_forget(&s->frames);
-	s->nr_calls = r->nr_calls;
-	for (uint32_t i = 0; i < r->nr_calls; i++)
-		s->calls[i] = r->calls[i];
+	s->nr_words = r->nr_words;
+	for (uint32_t i = 0; i < r->nr_words; i++)
+		s->word[i] = r->word[i];
 	unwind_stack_copy(&s->frames, frames_of(r));
-}
-
-/* Store the known form of the calls of S->frames in RET. */
-static void
-know_calls(struct last_stacks *s, struct python_known *ret)
-{
-	const struct python_name *name[PYTHON_KNOWN_CODES] = { NULL };
-
-	python_read(&s->frames, &s->python);
-	for (uint32_t i = 0; i < s->python.nr_codes && i < PYTHON_KNOWN_CODES; i++)
-		name[i] = stack_name_of(set_of_code(s, s->python.code[i]), s->python.code[i]);
-	python_know(&s->python, name, ret);
 }
 
 /* Add S->frames, which begins at SP and has RESULT, to the recent stacks if it was seen before. */
@@ -821,15 +608,15 @@ keep_recent(struct last_stacks *s, uintptr_t sp, const struct stack_result *resu
 	s->last = STACK_NR_RECENT;
 	s->seen[node % STACK_NR_SEEN] = node;
 	if (!was_seen || !s->frames.is_kept || s->frames.end != UNWIND_COMPLETE ||
-		s->frames.nr > STACK_RECENT_FRAMES || s->nr_calls > STACK_RECENT_CALLS)
+		s->frames.nr > STACK_RECENT_FRAMES || s->nr_words > STACK_RECENT_WORDS)
 		return;
 	s->nr_recent++;
 	forget_recent(r);
 	r->result = *result;
-	r->nr_calls = s->nr_calls;
-	for (uint32_t i = 0; i < s->nr_calls; i++)
-		r->calls[i] = s->calls[i];
-	know_calls(s, &r->known);
+	r->nr_words = s->nr_words;
+	for (uint32_t i = 0; i < s->nr_words; i++)
+		r->word[i] = s->word[i];
+	python_calls_know(&s->calls, &s->frames, &r->known);
 	unwind_stack_copy(frames_of(r), &s->frames);
 	unwind_note_words(&s->frames, &r->words);
 	s->recent_sp[at] = sp;

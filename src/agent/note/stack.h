@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/note/bounds.h"
+#include "agent/note/python-calls.h"
 #include "agent/note/python.h"
 #include "unwind/cache.h"
 #include "unwind/unwind.h"
@@ -15,34 +16,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/*
- * Names of an interpreter's functions that were found before: in sets, by the address of their
- * code.
- */
-#define STACK_FUNCTIONS_WAYS 2
-#define STACK_FUNCTIONS (128 * STACK_FUNCTIONS_WAYS)
-
-/*
- * Lines that were found before.  A new function at the address of a freed one with the same name,
- * first line and size is not distinguished from it.
- */
-struct stack_line {
-	uintptr_t code;
-	uint32_t number;	    /* number of its function; 0: no entry */
-	uint32_t instruction, size; /* python_line(), python_size() */
-	uint32_t place;		    /* number of the function with that line: WIRE_LABEL_CODE */
-};
-#define STACK_FEW_LINES 64
-#define STACK_NR_LINES 2048
-
-/*
- * The calls of an interpreter in a stack, the outermost first.  The words of a call are the number
- * of its native frame, the number of its functions, and their numbers, the outermost first.  If the
- * calls do not fit, only the frame of the outermost one and STACK_MANY are stored.
- */
-#define STACK_CALLS 512
-#define STACK_RECENT_CALLS 48
-#define STACK_MANY UINT32_MAX
+#define STACK_NR_LINES 2048   /* of an interpreter's functions */
+#define STACK_RECENT_WORDS 48 /* of a recent stack's calls */
 
 /*
  * A stack as the rest of the agent knows it.  The hash covers all frames and calls, and the set of
@@ -64,8 +39,7 @@ struct stack_result {
 struct stack_recent {
 	struct stack_result result;
 	uint32_t next; /* index of the one that followed it last time */
-	uint32_t nr_calls;
-	uint32_t calls[STACK_RECENT_CALLS];
+	uint32_t nr_words, word[STACK_RECENT_WORDS]; /* of its calls: python_calls_words() */
 	struct unwind_words words; /* words of FRAMES; empty if the frames are compared */
 	/* struct unwind_stack of STACK_RECENT_FRAMES */
 	_Alignas(8) unsigned char frames[sizeof(struct unwind_stack) +
@@ -79,7 +53,7 @@ struct stack_recent {
 struct stack_more {
 	struct stack_recent recent[STACK_NR_RECENT];
 	struct stack_result result[STACK_NR_RESULTS];
-	struct stack_line line[STACK_NR_LINES];
+	struct python_calls_line line[STACK_NR_LINES];
 };
 
 /* Only a stack that is found again among this many is kept, since that takes time. */
@@ -110,13 +84,8 @@ struct last_stacks {
 	uint32_t nr_unsought;	      /* while suspended: number of stacks left to skip */
 	uint32_t next_unsought;	      /* its next beginning */
 	uint32_t seen[STACK_NR_SEEN]; /* nodes found lately, kept or not */
-	uint32_t nr_functions;	      /* number of functions so far */
 	uintptr_t recent_sp[STACK_NR_RECENT]; /* SP of each recent stack; 0: no stack */
-	struct python_frames python;
-	struct python_name function[STACK_FUNCTIONS];
-	struct stack_line *line; /* NR_LINES, by code and instruction */
-	uint32_t nr_lines;
-	struct stack_line few_lines[STACK_FEW_LINES];
+	struct python_calls calls;
 	struct stack_recent *recent; /* NULL: recent stacks are not kept */
 	uint64_t seed;		     /* hash of no frame; each stack_init() takes a new one */
 	struct stack_result other;   /* of a stack that is not in RESULT */
@@ -124,7 +93,7 @@ struct last_stacks {
 	uint32_t nr_results;
 	struct stack_result few[STACK_FEW_RESULTS];
 	/* The last stack that was not a recent one, and its calls. */
-	uint32_t nr_calls, calls[STACK_CALLS];
+	uint32_t nr_words, word[PYTHON_CALLS_WORDS];
 	struct unwind_stack frames; /* its memory continues after this struct: STACK_BYTES in all */
 };
 #define STACK_BYTES (sizeof(struct last_stacks) + 2 * WIRE_MAX_FRAMES * sizeof(struct unwind_frame))
