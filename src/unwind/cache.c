@@ -83,11 +83,10 @@ cache_put(struct unwind_entry *set, uint64_t key, uint64_t generation, unwind_ru
 static bool
 put_quickly(uint64_t key, unwind_rule rule)
 {
-	const uint64_t word = ((key >> UNWIND_QUICK_BITS) + 1) << 32 | (rule >> 32 & 0xc00000ff) |
-		(rule >> 40 & 0xff00) | (rule << 13 & 0x3fff0000);
+	const uint64_t word = unwind_quick_word(key, rule);
 	uint64_t none = 0;
 
-	return unwind_rule_kind(rule) == RULE_PLAIN && unwind_quick_rule(word, key) == rule &&
+	return word &&
 		__atomic_compare_exchange_n(unwind_quick_of(key), &none, word, false,
 			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }

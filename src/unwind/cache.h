@@ -57,13 +57,29 @@ unwind_quick_of(uint64_t key)
 	return &unwind_quick[(key ^ key >> UNWIND_QUICK_BITS) & mask];
 }
 
-/* The rule in WORD, if it is that of KEY; else 0, which is no rule.  Offsets are in words. */
+/*
+ *	bits  63..32     31       30       29..16    15..8   7..0
+ *	     | key | has_fp | is_from_fp | cfa_at | ra_at | fp_at |	offsets in words
+ *
+ * The rule in WORD, if it is that of KEY; else 0, which is no rule.
+ */
 static inline __attribute__((always_inline)) unwind_rule
 unwind_quick_rule(uint64_t word, uint64_t key)
 {
 	if (UNWIND_UNLIKELY(word >> 32 != (key >> UNWIND_QUICK_BITS) + 1))
 		return 0;
 	return (word & 0xc00000ff) << 32 | (word & 0xff00) << 40 | (word >> 13 & 0x1fff8);
+}
+
+/* The word for RULE of KEY; 0 if they do not fit. */
+static inline uint64_t
+unwind_quick_word(uint64_t key, unwind_rule rule)
+{
+	const uint64_t word = ((key >> UNWIND_QUICK_BITS) + 1) << 32 | (rule >> 32 & 0xc00000ff) |
+		(rule >> 40 & 0xff00) | (rule << 13 & 0x3fff0000);
+
+	return unwind_rule_kind(rule) == RULE_PLAIN && unwind_quick_rule(word, key) == rule ? word
+											    : 0;
 }
 
 /*

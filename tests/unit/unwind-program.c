@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "unwind/cache.h"
 #include "unwind/expression.h"
 #include "unwind/program.h"
 #include "unwind/rule.h"
@@ -462,6 +463,61 @@ test_random(void)
 	ok(nr_right == nr, "%d of %d random programs come to what they should", nr_right, nr);
 }
 
+/* ---- rules of one word ---- */
+
+/* A number below BELOW, often next to a power of two. */
+static uint64_t
+draw_edge(uint64_t below)
+{
+	const uint64_t n = draw(4) ? (UINT64_C(1) << draw(48)) + draw(3) - 1 : draw(below);
+
+	return n % below;
+}
+
+/* One word holds all plain rules with offsets that are small and of whole words, for one key. */
+static bool
+one_word(uint64_t *ret_nr_fit)
+{
+	const enum unwind_kind kind = draw(8) ? RULE_PLAIN : (enum unwind_kind)draw(7);
+	const int32_t cfa_at = (int32_t)(draw_edge(1 << 19) - 8 * draw(2));
+	const uint16_t fp_at = draw(2) ? (uint16_t)draw_edge(1 << 16) : 0;
+	const uint8_t ra_at = (uint8_t)(1 + draw_edge(255));
+	const unwind_rule rule = unwind_rule_make(kind, draw(2), cfa_at, fp_at, ra_at);
+	const uint64_t key = draw_edge(UINT64_C(1) << UNWIND_ADDRESS_BITS);
+	const uint64_t last = (UINT64_C(1) << UNWIND_ADDRESS_BITS) - (1 << UNWIND_QUICK_BITS);
+	const uint64_t word = unwind_quick_word(key, rule);
+	const uint64_t bit = UINT64_C(1) << draw(UNWIND_QUICK_BITS);
+	/* Another address, and one whose word is at the same place. */
+	const uint64_t other = key ^ bit ^ (draw(2) ? bit << UNWIND_QUICK_BITS : 0);
+	const bool fits = kind == RULE_PLAIN && cfa_at >= 0 && cfa_at % 8 == 0 &&
+		cfa_at < 8 << 14 && fp_at < 256 && key < last;
+
+	*ret_nr_fit += fits;
+	if (!fits)
+		return !word;
+	/* Either the word is elsewhere, or it is not that of the other address. */
+	return word && unwind_quick_rule(word, key) == rule &&
+		(unwind_quick_of(other) != unwind_quick_of(key) || !unwind_quick_rule(word, other));
+}
+
+static void
+test_words(void)
+{
+	static uint64_t words[1 << UNWIND_QUICK_BITS];
+	const int nr = tap_share(1000000);
+	uint64_t nr_fit = 0;
+	int nr_right = 0;
+
+	unwind_quick = words; /* only its addresses are compared */
+	for (int i = 1; i <= nr; i++) {
+		seed = (uint64_t)i * UINT64_C(0x9e3779b97f4a7c15);
+		nr_right += one_word(&nr_fit);
+	}
+	unwind_quick = NULL;
+	ok(nr_right == nr, "%d of %d rules are in a word if they fit", nr_right, nr);
+	ok(nr_fit > (uint64_t)nr / 20, "%llu fit", (unsigned long long)nr_fit);
+}
+
 int
 main(void)
 {
@@ -470,5 +526,6 @@ main(void)
 	test_expressions();
 	test_rules();
 	test_random();
+	test_words();
 	return tap_end();
 }
