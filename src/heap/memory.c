@@ -31,7 +31,8 @@ reader_is_late(struct reader *r)
 #define PAGE_BYTES UINT64_C(4096)
 /* At least two pages: a sample may begin on one and end on the next. */
 #define WINDOW_MIN (2 * PAGE_BYTES)
-#define WINDOW_MAX (UINT64_C(1) << 20)
+/* A window of this size is still in the processor's cache when it is looked at. */
+#define WINDOW_MAX (UINT64_C(1) << 18)
 /*
  * With a sample on every fourth page read more the next time; with fewer than on every sixteenth,
  * less.

@@ -13,57 +13,23 @@
 #include "heap/runs.h"
 
 #include "base/array.h"
-#include "heap/pages-priv.h"
 
 #include <stdlib.h>
 
 /* Some 10 MiB.  With more runs the list is followed anyway. */
 #define RUNS_MAX (UINT64_C(1) << 17)
 
-/*
- * Return the last run if CHUNK, which is above all chunks since the last runs_close(), continues
- * it; else NULL.  A run of several chunks continues in its direction only: the other link of its
- * highest chunk leads into it.
- */
-static struct free_run *
-run_of(struct free_runs *r, uint64_t chunk, uint64_t fd, uint64_t bk)
+struct free_run *
+runs_begin(struct free_runs *r, uint64_t chunk, uint64_t fd, unsigned int bin)
 {
-	struct free_run *last = r->nr ? &r->v[r->nr - 1] : NULL;
+	struct free_run *run = r->nr < RUNS_MAX ? array_add(r) : NULL;
 
-	if (!r->is_open)
+	r->has_too_many = !run;
+	if (!run)
 		return NULL;
-	if (r->last_fd == chunk && bk == last->high) {
-		last->exit = fd;
-		return last;
-	}
-	if (r->last_bk == chunk && fd == last->high) {
-		last->entry = chunk;
-		return last;
-	}
-	return NULL;
-}
-
-bool
-runs_add(struct free_runs *r, uint64_t chunk, uint64_t raw, uint64_t fd, uint64_t bk,
-	unsigned int bin)
-{
-	struct free_run *run = run_of(r, chunk, fd, bk);
-
-	if (!run) {
-		run = r->nr < RUNS_MAX ? array_add(r) : NULL;
-		r->has_too_many = !run;
-		if (!run)
-			return false;
-		*run = (struct free_run){ .low = chunk, .entry = chunk, .exit = fd, .bin = bin };
-	}
-	run->high = chunk;
-	if (run->bin != bin)
-		run->bin = 0;
-	bin_add(&run->sums, raw);
-	r->last_fd = fd;
-	r->last_bk = bk;
+	*run = (struct free_run){ .low = chunk, .entry = chunk, .exit = fd, .bin = bin };
 	r->is_open = true;
-	return true;
+	return run;
 }
 
 void

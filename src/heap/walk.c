@@ -29,6 +29,11 @@
 
 #include <string.h>
 
+/* The links of a free chunk; zeroes if their page is not present. */
+struct walk_links {
+	uint64_t fd, bk;
+};
+
 struct heap_walk {
 	struct scan *s;
 	struct reader *r;
@@ -40,15 +45,27 @@ struct heap_walk {
 	size_t nr_reads; /* of the window, when the clock was read last */
 	struct page_ledger ledger;
 	size_t at_mark, at_cached; /* the next mark, and the next cached chunk */
+	uint64_t cached;	   /* the address of that chunk; UINT64_MAX: no more */
 	uint64_t huge_page;	   /* page size, if its pages are from the hugetlb pool */
 	bool has_map;		   /* some chunks are in fast bins or the unsorted bin */
 	unsigned int word;	   /* bytes */
-	/* a division for each chunk would be the slowest part of the walk */
-	uint64_t align_mask;
+	uint64_t odd_bits;	   /* not in the size of any chunk */
+	uint64_t min_bytes;	   /* of a chunk */
+	uint64_t end;		   /* of the segment */
+	uint64_t reach;		   /* a chunk that ends here or before is near */
 	uint64_t addr, raw, bytes; /* the present chunk; RAW includes its flags */
-	uint64_t fd, bk;
+	struct walk_links links;   /* of the present chunk, if it is not near */
 	/* a piece of free and fast chunks before it */
 	uint64_t piece, piece_bytes, piece_free_bytes;
+	/* the free chunk whose bin was determined last */
+	struct {
+		uint64_t bytes;
+		unsigned int bin;
+	} last;
+	/* sums of this segment; those of all chunks follow from the arena's sums by size */
+	struct heap_sum cached_sum, fast_sum;
+	uint64_t gap_bytes; /* not chunks, or unknown */
+	struct link_sums link_sums;
 };
 
 /* ---- bins and sizes ---- */
@@ -127,17 +144,26 @@ is_given_back(struct heap_walk *w, uint64_t lo, uint64_t *hi)
 	return end > lo;
 }
 
+/* Report a piece that may have whole pages. */
+static void
+end_large_piece(struct heap_walk *w, enum heap_part part)
+{
+	uint64_t lo, hi;
+
+	if (trim_range(w, w->piece, w->piece_bytes, &lo, &hi) && is_given_back(w, lo, &hi))
+		page_ledger_add_trim(&w->ledger, part, w->piece_bytes, lo, hi);
+	else
+		page_ledger_add(&w->ledger, part, w->piece_bytes);
+}
+
 static inline void
 end_piece(struct heap_walk *w)
 {
 	enum heap_part part = w->piece_free_bytes ? PART_FREE : PART_CACHED;
-	uint64_t lo, hi;
 
-	if (!w->piece_bytes)
-		return;
-	if (trim_range(w, w->piece, w->piece_bytes, &lo, &hi) && is_given_back(w, lo, &hi))
-		page_ledger_add_trim(&w->ledger, part, w->piece_bytes, lo, hi);
-	else
+	if (w->piece_bytes > w->r->page_bytes)
+		end_large_piece(w, part);
+	else if (w->piece_bytes)
 		page_ledger_add(&w->ledger, part, w->piece_bytes);
 	w->piece_bytes = w->piece_free_bytes = 0;
 }
@@ -189,28 +215,42 @@ visit_words(struct heap_walk *w)
 	}
 }
 
-/* ---- chunks ---- */
+/*
+ * ---- chunks ----
+ *
+ * A heap may have a hundred million of them.  So what is done for each of them is inline, and keeps
+ * one sum of it, by size.
+ */
 
-static inline int
-take_free(struct heap_walk *w, bool is_unsorted)
+/* Return the bin of the present chunk by its size, which free neighbours often share. */
+static inline unsigned int
+bin_here(struct heap_walk *w)
+{
+	if (w->last.bytes != w->bytes) {
+		w->last.bytes = w->bytes;
+		w->last.bin = bin_of(w->r->l, w->bytes);
+	}
+	return w->last.bin;
+}
+
+static inline __attribute__((always_inline)) int
+take_free(struct heap_walk *w, struct walk_links links, bool is_unsorted)
 {
 	struct heap_arena *arena = w->arena;
-	unsigned int bin = is_unsorted ? 1 : bin_of(w->r->l, w->bytes);
+	unsigned int bin = is_unsorted ? 1 : bin_here(w);
 
 	if (w->raw & NON_MAIN_ARENA || !(w->raw & PREV_INUSE))
 		return heap_arena_doubt(
 			arena, "the free chunk at 0x%" PRIx64 " has odd flags", w->addr);
-	link_sums_add(&w->s->sums, w->addr, w->fd, w->bk);
+	link_sums_add(&w->link_sums, w->addr, links.fd, links.bk);
 	if (!w->s->runs.is_used)
 		bin_add(&arena->bin[bin - 1], w->raw);
 	else if (is_unsorted)
 		return heap_arena_doubt(
 			arena, "the chunk at 0x%" PRIx64 " is in two lists", w->addr);
-	else if (!runs_add(&w->s->runs, w->addr, w->raw, w->fd, w->bk, bin))
+	else if (!runs_add(&w->s->runs, w->addr, w->raw, links.fd, links.bk, bin))
 		return 1;
-	walk_sum_add(&arena->binned, w->bytes);
 	walk_sum_add(&arena->free_size[heap_size_class(w->bytes)], w->bytes);
-	walk_sum_add(&w->seg->free, w->bytes);
 	note_largest(arena, w->addr, w->bytes);
 	add_to_piece(w, w->bytes);
 	return 0;
@@ -219,45 +259,51 @@ take_free(struct heap_walk *w, bool is_unsorted)
 static void
 take_fast(struct heap_walk *w)
 {
-	walk_sum_add(&w->arena->fast, w->bytes);
+	walk_sum_add(&w->fast_sum, w->bytes);
 	walk_sum_add(&w->arena->free_size[heap_size_class(w->bytes)], w->bytes);
-	walk_sum_add(&w->seg->free, w->bytes);
 	add_to_piece(w, 0);
 }
 
-static inline void
+static inline __attribute__((always_inline)) void
 take_used(struct heap_walk *w, bool is_cached)
 {
 	struct heap_segment *seg = w->seg;
 	uint64_t below = w->piece_bytes;
 
 	end_piece(w);
-	walk_sum_add(&w->arena->in_use, w->bytes);
 	walk_sum_add(&w->arena->used_size[heap_size_class(w->bytes)], w->bytes);
 	if (is_cached) {
-		walk_sum_add(&w->arena->cached, w->bytes);
+		walk_sum_add(&w->cached_sum, w->bytes);
 		page_ledger_add(&w->ledger, PART_CACHED, w->bytes);
 		return;
 	}
-	walk_sum_add(&seg->in_use, w->bytes);
 	seg->last_in_use = (struct heap_chunk){ { w->addr }, w->bytes };
 	seg->below_bytes = below;
 	page_ledger_add(&w->ledger, PART_USED, w->bytes);
+}
+
+/* Find the first cached chunk at or above w->addr. */
+static void
+seek_cached(struct heap_walk *w)
+{
+	const struct marks *m = &w->r->cached;
+
+	while (w->at_cached < m->nr && mark_chunk(&m->v[w->at_cached]) < w->addr)
+		w->at_cached++;
+	w->cached = w->at_cached < m->nr ? mark_chunk(&m->v[w->at_cached]) : UINT64_MAX;
 }
 
 /* Return whether the chunk at w->addr is in a thread's cache. */
 static inline bool
 is_cached_here(struct heap_walk *w)
 {
-	const struct marks *m = &w->r->cached;
-
-	while (w->at_cached < m->nr && mark_chunk(&m->v[w->at_cached]) < w->addr)
-		w->at_cached++;
-	return w->at_cached < m->nr && mark_chunk(&m->v[w->at_cached]) == w->addr;
+	if (w->cached < w->addr)
+		seek_cached(w);
+	return w->cached == w->addr;
 }
 
-static inline int
-take_chunk(struct heap_walk *w, bool is_free)
+static inline __attribute__((always_inline)) int
+take_chunk(struct heap_walk *w, struct walk_links links, bool is_free)
 {
 	bool is_cached = is_cached_here(w);
 	bool has_mark = w->has_map && is_marked(w->s, w->seg_nr, w->addr);
@@ -270,7 +316,7 @@ take_chunk(struct heap_walk *w, bool is_free)
 		return heap_arena_doubt(
 			w->arena, "the chunk at 0x%" PRIx64 " is in two lists", w->addr);
 	if (is_free)
-		return take_free(w, has_mark);
+		return take_free(w, links, has_mark);
 	if (has_mark)
 		take_fast(w);
 	else
@@ -399,45 +445,61 @@ expect_fence(struct heap_walk *w, uint64_t stop)
 static inline bool
 walk_fits(const struct heap_walk *w)
 {
-	return w->bytes >= min_chunk_bytes(w->r->l) && w->bytes <= w->seg->end.v - w->addr;
+	return w->bytes >= w->min_bytes && w->bytes <= w->end - w->addr;
 }
 
 static inline bool
 is_size(const struct heap_walk *w)
 {
-	return !(w->raw & IS_MMAPPED) && !(w->bytes & w->align_mask) && walk_fits(w);
+	return !(w->raw & w->odd_bits) && walk_fits(w);
 }
 
-/*
- * Store the links of the chunk, which are at LINKS in the window; zeroes if their page is not
- * present.
- */
-static inline void
-take_links(struct heap_walk *w, const char *links)
+static inline struct walk_links
+links_from(const char *at, unsigned int word)
 {
-	w->fd = links ? word_in(w->r, links) : 0;
-	w->bk = links ? word_in(w->r, links + w->word) : 0;
+	return (struct walk_links){ word_from(at, word), word_from(at + word, word) };
 }
 
 /*
- * Return the header of the next chunk, NULL if it is not present.  The links of this chunk, which
- * only a free chunk has, are stored before the window moves.
+ * Return whether the present chunk is near: it has a valid size, ends before the segment does, and
+ * the header that follows is in the window.  Its own header is at w->reach or before.
  */
-static inline const char *
-next_chunk_header(struct heap_walk *w)
+static inline bool
+is_near_chunk(const struct heap_walk *w)
+{
+	return !(w->raw & w->odd_bits) && w->bytes >= w->min_bytes &&
+		w->bytes <= w->reach - w->addr;
+}
+
+/*
+ * Set the reach of the chunks from ADDR on, whose header is in the window.  No chunk is near for a
+ * visitor, which is given its contents.
+ */
+static void
+set_reach(struct heap_walk *w, uint64_t addr)
+{
+	uint64_t last_header = w->w.end - 2 * w->word;
+
+	w->reach = w->visitor ? addr : last_header < w->end ? last_header : w->end - 1;
+}
+
+/*
+ * Return the header of the next chunk, for which the window may have to move; NULL if it is not
+ * present.  The links of the present chunk are stored before.
+ */
+static const char *
+far_header(struct heap_walk *w)
 {
 	uint64_t next = w->addr + w->bytes;
+	const char *links = window_at(&w->w, w->addr + 2 * w->word, 2 * w->word), *header;
 
-	if (w->visitor) {
-		take_links(w, window_at(&w->w, w->addr + 2 * w->word, 2 * w->word));
+	w->links = links ? links_from(links, w->word) : (struct walk_links){ 0 };
+	if (w->visitor)
 		visit_words(w);
-		return window_at(&w->w, next, 2 * w->word);
-	}
-	if (!window_has(&w->w, next, 2 * w->word))
-		take_links(w, window_at(&w->w, w->addr + 2 * w->word, 2 * w->word));
-	else if (!(word_in(w->r, window_at(&w->w, next, 2 * w->word) + w->word) & PREV_INUSE))
-		take_links(w, w->w.buf + (w->addr + 2 * w->word - w->w.start));
-	return window_at(&w->w, next, 2 * w->word);
+	header = window_at(&w->w, next, 2 * w->word);
+	if (header)
+		set_reach(w, next);
+	return header;
 }
 
 static int
@@ -463,6 +525,47 @@ walk_is_late(struct heap_walk *w)
 	return reader_is_late(w->r);
 }
 
+/* As walk_chunks() from HEADER on.  WORD is w->word, a constant where this is called. */
+static inline __attribute__((always_inline)) int
+walk_headers(struct heap_walk *w, const char *header, uint64_t stop, unsigned int word)
+{
+	w->raw = word_from(header + word, word);
+	set_reach(w, w->addr);
+	while (w->addr != stop) {
+		struct walk_links links;
+		uint64_t raw, prev;
+		bool is_free;
+
+		w->bytes = w->raw & ~FLAG_BITS;
+		if (is_near_chunk(w)) {
+			w->w.nr_hits += 2; /* as window_at() counts them */
+			links = links_from(header + 2 * word, word);
+			header += w->bytes;
+		} else {
+			if (w->bytes <= 2 * word)
+				return 0;
+			if (!is_size(w) || w->addr + w->bytes == w->end)
+				return bad_size(w);
+			header = far_header(w);
+			if (!header)
+				return not_present(w, w->addr + w->bytes);
+			if (w->w.nr_reads != w->nr_reads && walk_is_late(w))
+				return heap_arena_doubt_late(w->arena);
+			links = w->links;
+		}
+		prev = word_from(header, word);
+		raw = word_from(header + word, word);
+		is_free = !(raw & PREV_INUSE);
+		if (is_free && prev != w->bytes)
+			return bad_size(w);
+		if (take_chunk(w, links, is_free))
+			return 1;
+		w->addr += w->bytes;
+		w->raw = raw;
+	}
+	return 0;
+}
+
 /*
  * Walk from w->addr to STOP, which is top or the possible place of fence posts.  0, or 1 with an
  * inconsistency.
@@ -470,38 +573,11 @@ walk_is_late(struct heap_walk *w)
 static int
 walk_chunks(struct heap_walk *w, uint64_t stop)
 {
-	unsigned int word = w->word;
-	const char *header = window_at(&w->w, w->addr, 2 * word);
+	const char *header = window_at(&w->w, w->addr, 2 * w->word);
 
 	if (!header)
 		return not_present(w, w->addr);
-	w->raw = word_in(w->r, header + word);
-	while (w->addr != stop) {
-		uint64_t raw, prev;
-		bool is_free;
-
-		w->bytes = w->raw & ~FLAG_BITS;
-		if (w->bytes <= 2 * word)
-			return 0;
-		if (!is_size(w) || w->addr + w->bytes == w->seg->end.v)
-			return bad_size(w);
-		header = next_chunk_header(w);
-		if (!header)
-			return not_present(w, w->addr + w->bytes);
-		prev = word_in(w->r, header);
-		raw = word_in(w->r, header + word);
-		is_free = !(raw & PREV_INUSE);
-		if (is_free && prev != w->bytes)
-			return bad_size(w);
-		if (take_chunk(w, is_free))
-			return 1;
-		w->r->heap->nr_chunks++;
-		w->addr += w->bytes;
-		w->raw = raw;
-		if (w->w.nr_reads != w->nr_reads && walk_is_late(w))
-			return heap_arena_doubt_late(w->arena);
-	}
-	return 0;
+	return w->word == 8 ? walk_headers(w, header, stop, 8) : walk_headers(w, header, stop, 4);
 }
 
 /* ---- by lists ---- */
@@ -514,8 +590,7 @@ take_gap(struct heap_walk *w, uint64_t addr)
 		return;
 	end_piece(w);
 	visit_chunk(w, w->addr, addr - w->addr, HEAP_USE_UNKNOWN);
-	w->arena->in_use.bytes += addr - w->addr;
-	w->seg->in_use.bytes += addr - w->addr;
+	w->gap_bytes += addr - w->addr;
 	page_ledger_add(&w->ledger, PART_USED, addr - w->addr);
 	w->addr = addr;
 }
@@ -557,7 +632,7 @@ take_mark(struct heap_walk *w, enum mark_kind kind)
 		return 0;
 	case MARK_UNSORTED:
 	case MARK_BINNED:
-		if (take_free(w, kind == MARK_UNSORTED))
+		if (take_free(w, (struct walk_links){ 0 }, kind == MARK_UNSORTED))
 			return 1;
 	}
 	w->addr += w->bytes;
@@ -662,6 +737,54 @@ heap_walk_from(struct heap_walk *w)
 	return bad;
 }
 
+static struct heap_sum
+sum_sub(struct heap_sum a, struct heap_sum b)
+{
+	return (struct heap_sum){ a.count - b.count, a.bytes - b.bytes };
+}
+
+static void
+sum_add_sum(struct heap_sum *s, struct heap_sum more)
+{
+	s->count += more.count;
+	s->bytes += more.bytes;
+}
+
+static struct heap_sum
+sizes_sum(const struct heap_sum size[HEAP_NR_SIZES])
+{
+	struct heap_sum sum = { 0 };
+
+	for (int i = 0; i < HEAP_NR_SIZES; i++)
+		sum_add_sum(&sum, size[i]);
+	return sum;
+}
+
+/*
+ * Add the sums of the segment to the arena; OLD_USED and OLD_FREE are the arena's sums before the
+ * walk.
+ */
+static void
+walk_add_up(const struct heap_walk *w, struct heap_sum old_used, struct heap_sum old_free)
+{
+	struct heap_arena *arena = w->arena;
+	struct heap_sum used = sum_sub(sizes_sum(arena->used_size), old_used);
+	struct heap_sum free = sum_sub(sizes_sum(arena->free_size), old_free);
+
+	if (!arena->is_by_lists)
+		w->r->heap->nr_chunks += used.count + free.count;
+	used.bytes += w->gap_bytes;
+	w->seg->in_use = sum_sub(used, w->cached_sum);
+	w->seg->free = free;
+	sum_add_sum(&arena->in_use, used);
+	sum_add_sum(&arena->cached, w->cached_sum);
+	sum_add_sum(&arena->fast, w->fast_sum);
+	sum_add_sum(&arena->binned, sum_sub(free, w->fast_sum));
+	w->s->sums.self += w->link_sums.self;
+	w->s->sums.fd += w->link_sums.fd;
+	w->s->sums.bk += w->link_sums.bk;
+}
+
 int
 walk_segment(struct scan *s, size_t seg, struct err *e)
 {
@@ -677,11 +800,15 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 		.huge_page = reader_hugetlb_page(s->r, start.v),
 		.has_map = s->stretch.v[seg].map,
 		.word = s->r->l->word_bytes,
-		.align_mask = s->r->l->align_bytes - 1,
+		.odd_bits = IS_MMAPPED | ((s->r->l->align_bytes - 1) & ~FLAG_BITS),
+		.min_bytes = min_chunk_bytes(s->r->l),
+		.end = s->arena->segment.v[seg].end.v,
 		.addr = start.v,
 		.at_mark = marks_from(&s->marks, start.v),
 		.at_cached = marks_from(&s->r->cached, start.v),
 	};
+	struct heap_sum used = sizes_sum(s->arena->used_size);
+	struct heap_sum free = sizes_sum(s->arena->free_size);
 	int bad;
 
 	/* By lists all necessary memory has been read already. */
@@ -698,6 +825,7 @@ walk_segment(struct scan *s, size_t seg, struct err *e)
 	if (bad)
 		take_gap(&w, w.seg->end.v);
 	page_ledger_end(&w.ledger);
+	walk_add_up(&w, used, free);
 	s->r->heap->read_bytes += w.w.read_bytes;
 	window_close(&w.w);
 	return bad;

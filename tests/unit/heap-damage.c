@@ -205,6 +205,57 @@ test_damage(struct view *v, bool by_lists)
 		nr_rounds);
 }
 
+/*
+ * Set the flag of chunks with their own mapping in a chunk of ARENA, whose size word OLD is at AT.
+ * The next chunk is sound, so nothing else shows the damage.  Whether ARENA is marked.
+ */
+static bool
+is_flag_noticed(struct view *v, const struct heap_options *opt, raddr arena, raddr at, uint64_t old)
+{
+	auto_heap struct heap h = { 0 };
+	const struct heap_arena *read;
+	uint64_t word = old | 2;
+	int result;
+
+	if (!view_write(&v->t, at, &word, sizeof word))
+		return false;
+	result = heap_read(&h, &v->p, opt, &v->e);
+	if (!view_write(&v->t, at, &old, sizeof old) || result < 0)
+		return false;
+	read = find_arena(&h, arena);
+	return read && read->certainty == HEAP_APPROXIMATE;
+}
+
+/* The first chunks of each arena: they are small, and the next header is near. */
+static void
+test_flag(struct view *v)
+{
+	struct heap_options opt = { .max_stop_ns = 300000000000 };
+	auto_heap struct heap sound = { 0 };
+	size_t nr = 0, nr_noticed = 0;
+
+	if (heap_read(&sound, &v->p, &opt, &v->e) < 0)
+		return;
+	for (size_t i = 0; i < sound.arena.nr; i++) {
+		const struct heap_arena *arena = &sound.arena.v[i];
+		uint64_t old;
+		raddr at;
+
+		if (!arena->segment.nr)
+			continue;
+		at = raddr_add(arena->segment.v[0].start, 8);
+		for (int k = 0; k < 5 && at.v < arena->top.addr.v; k++) {
+			if (os_read(&v->t, at, &old, sizeof old, &v->e) < 0)
+				break;
+			nr++;
+			nr_noticed += is_flag_noticed(v, &opt, arena->addr, at, old);
+			at.v += old & ~UINT64_C(7);
+		}
+	}
+	ok(nr >= 5 && nr_noticed == nr, "a wrong flag is noticed in %zu of %zu chunks", nr_noticed,
+		nr);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -222,6 +273,7 @@ main(int argc, char **argv)
 		return tap_end();
 	test_damage(&v, false);
 	test_damage(&v, true);
+	test_flag(&v);
 	ok(target_is_alive(&v.t), "the child is well");
 	view_release(&v);
 	kill(c.pid, SIGKILL);
