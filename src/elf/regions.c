@@ -22,11 +22,6 @@
 #include "os/proc.h"
 #include "os/status.h"
 
-/*
- * x86-64's legacy gate: above 2^63; it is listed in maps, but in no mm_struct and so not in VmSize.
- */
-#define VSYSCALL_NAME "[vsyscall]"
-
 /* Paths, which do not move once they are stored; a list of blocks, the newest first. */
 struct paths {
 	struct paths *older;
@@ -84,7 +79,8 @@ keep_path(struct builder *b, const char *path)
 	return b->last_path;
 }
 
-static const signed char hex_value[256] = {
+/* The value of each hexadecimal digit, plus 1. */
+static const unsigned char hex_value[256] = {
 	['0'] = 1,
 	2,
 	3,
@@ -109,6 +105,9 @@ static const signed char hex_value[256] = {
 	16,
 };
 
+/* 64 bits. */
+#define HEX_DIGITS_MAX 16
+
 /*
  * Parse a hexadecimal number followed by END_MARK, and move *AT past the mark.  False if the text
  * differs.
@@ -118,18 +117,14 @@ take_hex(const char **at, char end_mark, uint64_t *ret)
 {
 	const char *s = *at;
 	uint64_t n = 0;
-	int digit;
+	unsigned int digit;
 
 	/*
 	 * sscanf() and strtoull() would take most of the time for a target with 100,000 mappings.
 	 */
-	while ((digit = hex_value[(unsigned char)*s]) != 0) {
-		if (n >> 60)
-			return false;
-		n = n << 4 | (uint64_t)(digit - 1);
-		s++;
-	}
-	if (s == *at || *s != end_mark)
+	for (; (digit = hex_value[(unsigned char)*s]) != 0; s++)
+		n = (n << 4) + digit - 1;
+	if (s == *at || s - *at > HEX_DIGITS_MAX || *s != end_mark)
 		return false;
 	*at = s + 1;
 	*ret = n;
@@ -316,12 +311,6 @@ regions_parse(struct regions *m, FILE *f, const struct regions_listener *listene
 	m->nr = b.nr;
 	m->paths = b.paths;
 	return 0;
-}
-
-bool
-region_is_vsyscall(const struct region *r)
-{
-	return !region_has_file(r) && r->path && strcmp(r->path, VSYSCALL_NAME) == 0;
 }
 
 uint64_t

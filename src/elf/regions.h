@@ -51,7 +51,6 @@ void regions_release(struct regions *m);
  * to the process.
  */
 uint64_t regions_size(const struct regions *m);
-bool region_is_vsyscall(const struct region *r);
 
 /* Return the region that contains A, or NULL. */
 const struct region *regions_find(const struct regions *m, raddr a);
@@ -107,6 +106,16 @@ static inline bool
 region_is_special(const struct region *r)
 {
 	return r->path && r->path[0] == '[' && !region_has_file(r);
+}
+
+/*
+ * Return whether it is x86-64's legacy gate: above 2^63; it is listed in maps, but in no mm_struct
+ * and so not in VmSize.
+ */
+static inline bool
+region_is_vsyscall(const struct region *r)
+{
+	return region_is_special(r) && strcmp(r->path, "[vsyscall]") == 0;
 }
 
 static inline bool
