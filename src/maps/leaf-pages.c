@@ -181,21 +181,32 @@ has_files(const struct region *r)
 	return !region_is_anonymous(r) || r->prot[3] == 's' || region_is_kernels(r);
 }
 
-static bool
-is_large(const struct region *r)
+/* Return a walk of R alone. */
+static struct leaf_pages_walk
+walk_of(const struct region *r)
 {
-	return !has_files(r) && !region_is_reserve(r) && r->end.v - r->start.v >= LARGE_BYTES;
+	const bool want_kind = has_files(r);
+
+	return (struct leaf_pages_walk){
+		.start = r->start,
+		.end = r->end,
+		.nr = 1,
+		.want_kind = want_kind,
+		.has_large =
+			!want_kind && !region_is_reserve(r) && r->end.v - r->start.v >= LARGE_BYTES,
+	};
 }
 
+/* Return whether the open walk can continue with NEXT. */
 static bool
-leaf_pages_fits(const struct leaf_pages *c, const struct region *r)
+leaf_pages_fits(const struct leaf_pages *c, const struct leaf_pages_walk *next)
 {
 	const struct leaf_pages_walk *w = &c->open;
 
-	if (r->start.v - w->end.v > (is_by_pagemap(c) ? GAP_BYTES : SCAN_GAP_BYTES))
+	if (next->start.v - w->end.v > (is_by_pagemap(c) ? GAP_BYTES : SCAN_GAP_BYTES))
 		return false;
-	return w->nr < WALK_REGIONS && !(w->want_kind && is_large(r)) &&
-		!(w->has_large && has_files(r));
+	return w->nr < WALK_REGIONS && !(w->want_kind && next->has_large) &&
+		!(w->has_large && next->want_kind);
 }
 
 /* Complete the open walk. */
@@ -234,6 +245,7 @@ hear_region(const struct region *heard, void *arg)
 {
 	struct leaf_pages *c = arg;
 	struct region r = *heard;
+	struct leaf_pages_walk next;
 
 	/* Walk a range that a torn map contains twice only once. */
 	if (r.start.v < c->told_to.v)
@@ -242,7 +254,8 @@ hear_region(const struct region *heard, void *arg)
 		(is_by_pagemap(c) && leaf_pages_pass_over(&r)))
 		return;
 	c->told_to = r.end;
-	if (!leaf_pages_fits(c, &r))
+	next = walk_of(&r);
+	if (!leaf_pages_fits(c, &next))
 		close_walk(c);
 	if (c->nr_told++ == FEW_REGIONS && is_living(c)) {
 		if (!c->run) /* at full size: unused pages cost nothing */
@@ -250,11 +263,13 @@ hear_region(const struct region *heard, void *arg)
 		if (c->run)
 			c->is_running = pthread_create(&c->thread, NULL, walk_ahead, c) == 0;
 	}
-	if (!c->open.nr++)
-		c->open.start = r.start;
-	c->open.end = r.end;
-	c->open.want_kind |= has_files(&r);
-	c->open.has_large |= is_large(&r);
+	if (c->open.nr) {
+		next.start = c->open.start;
+		next.nr += c->open.nr;
+		next.want_kind |= c->open.want_kind;
+		next.has_large |= c->open.has_large;
+	}
+	c->open = next;
 }
 
 /* ---- counting ---- */
