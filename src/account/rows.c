@@ -169,6 +169,25 @@ rows_add_leaf(struct row *r, const struct leaf *l)
 		r->confidence = l->confidence;
 }
 
+/* Add the rows of the kinds to the rows of their groups. */
+static void
+rows_add_to_parents(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->nr; i++) {
+		const struct row *r = &rows->v[i];
+		struct row *parent;
+
+		if (r->parent == NO_PARENT)
+			continue;
+		parent = &rows->v[r->parent];
+		leaf_sum_add_sum(&parent->sum, &r->sum);
+		parent->unused_bytes += r->unused_bytes;
+		parent->has_unused |= r->has_unused;
+		if (r->confidence < parent->confidence)
+			parent->confidence = r->confidence;
+	}
+}
+
 static int
 add_all(struct rows_adder *a)
 {
@@ -187,9 +206,9 @@ add_all(struct rows_adder *a)
 		row = row_by[a->by](a, l);
 		if (a->failed)
 			break;
-		for (; row != NO_PARENT; row = a->rows->v[row].parent)
-			rows_add_leaf(&a->rows->v[row], l);
+		rows_add_leaf(&a->rows->v[row], l);
 	}
+	rows_add_to_parents(a->rows);
 	free(a->slot);
 	return a->failed ? -1 : 0;
 }

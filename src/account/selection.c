@@ -27,8 +27,11 @@ selection_path_of(const struct space *s, const struct leaf *l)
 const char *
 leaf_user_class(const struct user_classes *own, const struct space *s, const struct leaf *l)
 {
-	const char *path = selection_path_of(s, l);
+	const char *path;
 
+	if (!own->nr)
+		return NULL;
+	path = selection_path_of(s, l);
 	for (size_t i = 0; *path && i < own->nr; i++)
 		if (fnmatch(own->v[i].glob, path, 0) == 0)
 			return own->v[i].name;
@@ -61,8 +64,11 @@ static bool
 is_in_class(const struct selection *sel, const struct space *s, const struct leaf *l)
 {
 	const enum leaf_kind kind = (enum leaf_kind)l->kind;
-	const char *own = leaf_user_class(&sel->own, s, l);
+	const char *own;
 
+	if (!sel->classes.nr)
+		return true;
+	own = leaf_user_class(&sel->own, s, l);
 	for (size_t i = 0; i < sel->classes.nr; i++) {
 		const char *name = sel->classes.v[i];
 
@@ -72,7 +78,7 @@ is_in_class(const struct selection *sel, const struct space *s, const struct lea
 					is_part(name, kind))
 			return true;
 	}
-	return !sel->classes.nr;
+	return false;
 }
 
 static bool

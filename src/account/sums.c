@@ -14,11 +14,12 @@ const struct extra_column extra_columns[NR_EXTRAS] = {
 uint64_t
 leaf_extra(const struct leaf *l, enum extra x)
 {
+	const struct leaf_smaps smaps = l->smaps ? *l->smaps : (struct leaf_smaps){ 0 };
 	const uint64_t bytes[NR_EXTRAS] = {
-		[EXTRA_PSS] = l->pss_bytes,
-		[EXTRA_USS] = l->uss_bytes,
-		[EXTRA_DIRTY] = l->dirty_bytes,
-		[EXTRA_LOCKED] = l->locked_bytes,
+		[EXTRA_PSS] = smaps.pss_bytes,
+		[EXTRA_USS] = smaps.uss_bytes,
+		[EXTRA_DIRTY] = smaps.dirty_bytes,
+		[EXTRA_LOCKED] = smaps.locked_bytes,
 		[EXTRA_THP] = l->huge_bytes,
 	};
 
@@ -51,12 +52,17 @@ leaf_sum_add(struct leaf_sum *sum, const struct leaf *leaf)
 	sum->swap_bytes += leaf->swap_bytes;
 	sum->hugetlb_bytes += leaf->hugetlb_bytes;
 	sum->huge_bytes += leaf->huge_bytes;
-	for (int x = 0; x < NR_EXTRAS; x++)
-		sum->extra_bytes[x] += leaf_extra(leaf, (enum extra)x);
+	sum->extra_bytes[EXTRA_THP] += leaf->huge_bytes;
+	if (!leaf->smaps)
+		return;
+	sum->extra_bytes[EXTRA_PSS] += leaf->smaps->pss_bytes;
+	sum->extra_bytes[EXTRA_USS] += leaf->smaps->uss_bytes;
+	sum->extra_bytes[EXTRA_DIRTY] += leaf->smaps->dirty_bytes;
+	sum->extra_bytes[EXTRA_LOCKED] += leaf->smaps->locked_bytes;
 }
 
-static void
-sums_sum_up(struct leaf_sum *sum, const struct leaf_sum *part)
+void
+leaf_sum_add_sum(struct leaf_sum *sum, const struct leaf_sum *part)
 {
 	sum->nr += part->nr;
 	sum->nr_things += part->nr_things;
@@ -98,8 +104,9 @@ space_sums(struct space_sums *ret, const struct space *s, const struct selection
 			leaf_sum_add(&sums.own_sbrk, leaf);
 	}
 	for (int kind = 0; kind < NR_LEAF_KINDS; kind++) {
-		sums_sum_up(&sums.group[leaf_kind_group((enum leaf_kind)kind)], &sums.kind[kind]);
-		sums_sum_up(&sums.all, &sums.kind[kind]);
+		leaf_sum_add_sum(
+			&sums.group[leaf_kind_group((enum leaf_kind)kind)], &sums.kind[kind]);
+		leaf_sum_add_sum(&sums.all, &sums.kind[kind]);
 	}
 	*ret = sums;
 }

@@ -28,6 +28,7 @@ struct leaf_sum {
 };
 
 void leaf_sum_add(struct leaf_sum *sum, const struct leaf *leaf);
+void leaf_sum_add_sum(struct leaf_sum *sum, const struct leaf_sum *part);
 
 struct space_sums {
 	struct leaf_sum all, kind[NR_LEAF_KINDS], group[NR_GROUPS];

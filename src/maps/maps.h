@@ -18,6 +18,11 @@
 #include "glibc/threads.h"
 #include "os/status.h"
 
+/* The numbers of a leaf that only smaps has. */
+struct leaf_smaps {
+	uint64_t pss_bytes, uss_bytes, dirty_bytes, locked_bytes;
+};
+
 /* An interval of addresses; mappings that the kernel has merged are separated. */
 struct leaf {
 	raddr start, end;
@@ -33,7 +38,7 @@ struct leaf {
 	uint64_t swap_bytes;
 	uint64_t hugetlb_bytes;
 	uint64_t huge_bytes; /* part of RSS that is mapped as transparent huge pages: has_huge */
-	uint64_t pss_bytes, uss_bytes, dirty_bytes, locked_bytes; /* from smaps: has_pss */
+	struct leaf_smaps *smaps; /* owned by the space: has_pss; else NULL */
 };
 
 /* ---- space: all of an address space ---------------------------------------------------------- */
@@ -64,6 +69,7 @@ struct space {
 		struct leaf *v; /* sorted by start; every byte of VmSize is in exactly one leaf */
 		size_t nr, room;
 	} leaves;
+	struct leaf_smaps *smaps; /* owned; parallel to the leaves, or NULL */
 	struct space_totals totals;
 	enum space_rss rss_from;    /* the source that was used */
 	struct err rss_error;	    /* why a better source failed; kind is 0 without an error */

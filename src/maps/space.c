@@ -115,10 +115,10 @@ take_pss(const struct smaps_entry *m, void *arg)
 		struct leaf *l = &c->s->leaves.v[i];
 		uint64_t to = from + l->rss_bytes;
 
-		l->pss_bytes += space_share(m->pss_bytes, from, to, rss);
-		l->uss_bytes += space_share(m->private_bytes, from, to, rss);
-		l->dirty_bytes += space_share(m->dirty_bytes, from, to, rss);
-		l->locked_bytes += space_share(m->locked_bytes, from, to, rss);
+		l->smaps->pss_bytes += space_share(m->pss_bytes, from, to, rss);
+		l->smaps->uss_bytes += space_share(m->private_bytes, from, to, rss);
+		l->smaps->dirty_bytes += space_share(m->dirty_bytes, from, to, rss);
+		l->smaps->locked_bytes += space_share(m->locked_bytes, from, to, rss);
 		if (!c->s->has_huge)
 			l->huge_bytes += space_share(m->anon_huge_bytes, from, to, rss);
 		from = to;
@@ -141,12 +141,24 @@ read_smaps(const struct target *t, int (*fn)(const struct smaps_entry *entry, vo
 	return f ? smaps_parse(f, fn, arg, e) : -1;
 }
 
+/* Add zeroes for the numbers of each leaf that only smaps has. */
+static int
+add_leaf_smaps(struct space *s, struct err *e)
+{
+	s->smaps = calloc(s->leaves.nr + 1, sizeof *s->smaps);
+	if (!s->smaps)
+		return err_set(e, ENOMEM, "cannot keep the numbers of smaps");
+	for (size_t i = 0; i < s->leaves.nr; i++)
+		s->leaves.v[i].smaps = &s->smaps[i];
+	return 0;
+}
+
 static int
 count_pss(struct space *s, const struct target *t, struct err *e)
 {
 	struct space_counter c = { .s = s };
 
-	if (read_smaps(t, take_pss, &c, e) < 0)
+	if (add_leaf_smaps(s, e) < 0 || read_smaps(t, take_pss, &c, e) < 0)
 		return -1;
 	s->has_pss = true;
 	s->has_huge |= s->rss_from != SPACE_RSS_NONE;
@@ -183,8 +195,10 @@ forget_counts(struct space *s)
 		struct leaf *l = &s->leaves.v[i];
 
 		l->rss_bytes = l->swap_bytes = l->hugetlb_bytes = l->huge_bytes = 0;
-		l->pss_bytes = l->uss_bytes = l->dirty_bytes = l->locked_bytes = 0;
+		l->smaps = NULL;
 	}
+	free(s->smaps);
+	s->smaps = NULL;
 	s->totals = (struct space_totals){ 0 };
 	s->has_kinds = s->has_huge = s->counts_zero = false;
 	s->rss_from = SPACE_RSS_NONE;
@@ -445,8 +459,8 @@ file_leaves(struct space *s, struct map_file *f, const struct space_options *opt
 		: 0;
 }
 
-static void
-count_entries(struct space *s, const struct map_file *f, bool want_pss)
+static int
+count_entries(struct space *s, const struct map_file *f, bool want_pss, struct err *e)
 {
 	struct space_counter rss = { .s = s }, pss = { .s = s };
 
@@ -454,22 +468,26 @@ count_entries(struct space *s, const struct map_file *f, bool want_pss)
 	s->has_huge = space_knows(s, SMAPS_ANON_HUGE);
 	for (size_t i = 0; i < f->entry.nr; i++)
 		take_rss(&f->entry.v[i], &rss);
-	for (size_t i = 0; i < f->entry.nr && want_pss; i++)
-		take_pss(&f->entry.v[i], &pss);
 	s->has_pss = want_pss;
+	if (!want_pss)
+		return 0;
+	if (add_leaf_smaps(s, e) < 0)
+		return -1;
+	for (size_t i = 0; i < f->entry.nr; i++)
+		take_pss(&f->entry.v[i], &pss);
+	return 0;
 }
 
 int
 space_read_file(struct space *s, struct map_file *f, const struct space_options *opt, struct err *e)
 {
 	*s = (struct space){ .rss_from = SPACE_RSS_NONE };
-	if (file_leaves(s, f, opt, e) < 0) {
+	if (file_leaves(s, f, opt, e) < 0 ||
+		(f->entry.nr && count_entries(s, f, opt->want_pss, e) < 0)) {
 		space_release(s);
 		return -1;
 	}
-	if (f->entry.nr)
-		count_entries(s, f, opt->want_pss);
-	else
+	if (!f->entry.nr)
 		err_set_kind(&s->rss_error, ERR_UNSUPPORTED, 0,
 			"%s is of /proc/PID/maps, which has no RSS, PSS and swap; smaps has them",
 			f->name);
@@ -488,13 +506,14 @@ uint64_t
 space_own_bytes(const struct space *s)
 {
 	return s->process->maps.nr * sizeof *s->process->maps.region +
-		s->leaves.nr * sizeof *s->leaves.v;
+		s->leaves.nr * (sizeof *s->leaves.v + (s->smaps ? sizeof *s->smaps : 0));
 }
 
 void
 space_release(struct space *s)
 {
 	free(s->leaves.v);
+	free(s->smaps);
 	threads_release(&s->threads);
 	if (s->own)
 		process_release(s->own);
