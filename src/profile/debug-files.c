@@ -102,6 +102,19 @@ find_named(const char *file, const char *name, const struct wanted *w)
 	return fd;
 }
 
+/*
+ * Return whether libdw may ask a server of debug files.  Without one it would load libdebuginfod
+ * and its 20 libraries for nothing, which takes longer than to name all functions of a stack
+ * (libdwfl/debuginfod-client.c, 0.188).
+ */
+static bool
+has_server(void)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	return urls && *urls;
+}
+
 int
 debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Addr base,
 	const char *file, const char *link, GElf_Word crc, char **ret_name)
@@ -118,7 +131,7 @@ debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Add
 		fd = find_named(file, link, &w);
 	fd = fd < 0 ? -1 : os_keep_contents(fd);
 	/* Without names, libdw asks only debuginfod. */
-	if (fd < 0 && errno != ENOMEM)
+	if (fd < 0 && errno != ENOMEM && has_server())
 		fd = dwfl_standard_find_debuginfo(
 			mod, userdata, module, base, NULL, NULL, 0, ret_name);
 	/* If libdw cannot unpack the debug information, it searches elsewhere, too. */
