@@ -21,21 +21,11 @@
 #include "profile/demangle.h"
 #include "profile/lines.h"
 #include "profile/profile-priv.h"
+#include "profile/symbol-table.h"
 #include "profile/symbols-dwarf.h"
 
 #define MAX_PERF_MAP_BYTES ((size_t)256 << 20)
 #define DELETED " (deleted)"
-
-struct symbol {
-	uint64_t start, size_bytes;
-	const char *name; /* owned by the maker of the table */
-	bool is_global;
-};
-
-struct symbol_table {
-	struct symbol *v; /* sorted by start */
-	size_t nr, room;
-};
 
 /* A mapped file, once. */
 struct symbols_object {
@@ -64,66 +54,7 @@ struct namer {
 	struct symbol_table perf;
 };
 
-/* ---- tables of symbols ---- */
-
-/* Return whether A is the better name of two at the same place: malloc, not __libc_malloc. */
-static bool
-is_better(const struct symbol *a, const struct symbol *b)
-{
-	if (a->is_global != b->is_global)
-		return a->is_global;
-	if ((*a->name == '_') != (*b->name == '_'))
-		return *b->name == '_';
-	return strcmp(a->name, b->name) < 0;
-}
-
-static int
-symbols_by_start(const void *a, const void *b)
-{
-	const struct symbol *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return is_better(x, y) ? -1 : is_better(y, x);
-}
-
-/* Sort T, and keep the best symbol of each place. */
-static void
-finish_symbols(struct symbol_table *t)
-{
-	size_t kept = 0;
-
-	if (!t->nr)
-		return;
-	qsort(t->v, t->nr, sizeof *t->v, symbols_by_start);
-	for (size_t i = 1; i < t->nr; i++)
-		if (t->v[i].start != t->v[kept].start)
-			t->v[++kept] = t->v[i];
-		else if (!t->v[kept].size_bytes)
-			t->v[kept].size_bytes = t->v[i].size_bytes;
-	t->nr = kept + 1;
-}
-
-/* Return the name at ADDRESS; a symbol without a size extends to the next one. */
-static const char *
-profile_symbols_symbol_at(const struct symbol_table *t, uint64_t address)
-{
-	size_t from = 0, to = t->nr;
-	const struct symbol *s;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (t->v[mid].start <= address)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	if (!from)
-		return NULL;
-	s = &t->v[from - 1];
-	return !s->size_bytes || address - s->start < s->size_bytes ? s->name : NULL;
-}
+/* ---- symbols of a file ---- */
 
 /* Return whether SYM of ELF is code. */
 static bool
@@ -148,6 +79,8 @@ symbols_read_symbols(struct symbols_object *o)
 {
 	int nr = dwfl_module_getsymtab(o->mod);
 
+	if (nr > 0 && array_reserve(&o->symbols, (size_t)nr) < 0)
+		return -1;
 	for (int i = 0; i < nr; i++) {
 		GElf_Sym sym;
 		GElf_Addr address;
@@ -165,8 +98,7 @@ symbols_read_symbols(struct symbols_object *o)
 		*s = (struct symbol){ address, sym.st_size, name,
 			GELF_ST_BIND(sym.st_info) != STB_LOCAL };
 	}
-	finish_symbols(&o->symbols);
-	return 0;
+	return symbol_table_finish(&o->symbols);
 }
 
 /* ---- files ---- */
@@ -544,7 +476,7 @@ read_perf_map(struct namer *n)
 		*added = s;
 		n->perf.nr -= !s.name;
 	}
-	finish_symbols(&n->perf);
+	(void)symbol_table_finish(&n->perf); /* without memory, no names */
 }
 
 /* ---- frames ---- */
@@ -605,13 +537,13 @@ symbols_name_frame(struct namer *n, uint32_t i, struct err *e)
 	int r;
 
 	if (!frame->mapping_1)
-		return add_name(n->p, i, profile_symbols_symbol_at(&n->perf, pc), e);
+		return add_name(n->p, i, symbol_table_at(&n->perf, pc), e);
 	m = &n->p->mappings.v[frame->mapping_1 - 1];
 	if (m->offset_kind == PROFILE_OFFSET_UNKNOWN)
 		return 0;
 	if ((*m->path != '/' && strcmp(m->path, "[vdso]") != 0) ||
 		strncmp(m->path, "/memfd:", 7) == 0)
-		return add_name(n->p, i, profile_symbols_symbol_at(&n->perf, pc), e);
+		return add_name(n->p, i, symbol_table_at(&n->perf, pc), e);
 	if (find_object(n, frame->mapping_1 - 1, &o, e) < 0)
 		return -1;
 	if (o->mod && m->offset_kind == PROFILE_OFFSET_IS_ADDRESS)
@@ -619,7 +551,7 @@ symbols_name_frame(struct namer *n, uint32_t i, struct err *e)
 	if (!o->mod || m->offset_kind != PROFILE_OFFSET_IN_FILE ||
 		!symbols_address_of(o, pc - m->start + m->offset_bytes, &at))
 		return 0;
-	symbol = profile_symbols_symbol_at(&o->symbols, at);
+	symbol = symbol_table_at(&o->symbols, at);
 	errno = 0;
 	r = n->options->without_lines ? 0
 				      : dwarf_name_frame(&o->units, o->mod, at, symbol, n->p, i, e);
