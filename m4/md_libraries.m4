@@ -1,6 +1,6 @@
 # MD_LIBRARIES
 # ------------
-# The libraries memdiag cannot do without, Zydis, zstd, and protoc-c, which compiles src/profile/pprof.proto.  Of libunwind
+# The libraries memdiag cannot do without, Zydis, zstd, libdeflate, and protoc-c, which compiles src/profile/pprof.proto.  Of libunwind
 # the remote unwinder is enough: the accessors that libunwind-ptrace would add are our own (src/stack).
 AC_DEFUN([MD_LIBRARIES], [
 PKG_CHECK_MODULES([LIBUNWIND], [libunwind-generic])
@@ -33,12 +33,13 @@ dnl Its headers alone: profile --push loads it (src/export/push-http.c says why)
 PKG_CHECK_MODULES([CURL], [libcurl])
 MD_ZYDIS
 MD_ZSTD
+MD_LIBDEFLATE
 AC_CHECK_FUNC([argp_parse], [],
 	[AC_MSG_ERROR([argp is missing from this C library; memdiag is built with glibc])])
 AC_SUBST([MD_LIBS],
-	["-pthread -lm $LIBUNWIND_LIBS $LIBDW_LIBS $LIBELF_LIBS $ZLIB_LIBS $PROTOBUF_C_LIBS -liberty $EXPAT_LIBS $JANSSON_LIBS $SMARTCOLS_LIBS $NCURSES_LIBS $NETTLE_LIBS $ZSTD_LIBS $ZYDIS_LIBS"])
+	["-pthread -lm $LIBUNWIND_LIBS $LIBDW_LIBS $LIBELF_LIBS $ZLIB_LIBS $PROTOBUF_C_LIBS -liberty $EXPAT_LIBS $JANSSON_LIBS $SMARTCOLS_LIBS $NCURSES_LIBS $NETTLE_LIBS $ZSTD_LIBS $LIBDEFLATE_LIBS $ZYDIS_LIBS"])
 dnl Of memdiag-export alone.
 AC_SUBST([MD_EXPORT_LIBS], ["$MICROHTTPD_LIBS $SECCOMP_LIBS $CAP_NG_LIBS"])
 AC_SUBST([MD_CFLAGS],
-	["-pthread $LIBUNWIND_CFLAGS $LIBDW_CFLAGS $LIBELF_CFLAGS $ZLIB_CFLAGS $PROTOBUF_C_CFLAGS $EXPAT_CFLAGS $JANSSON_CFLAGS $SMARTCOLS_CFLAGS $NCURSES_CFLAGS $NETTLE_CFLAGS $CURL_CFLAGS $ZSTD_CFLAGS $MICROHTTPD_CFLAGS $SECCOMP_CFLAGS $CAP_NG_CFLAGS"])
+	["-pthread $LIBUNWIND_CFLAGS $LIBDW_CFLAGS $LIBELF_CFLAGS $ZLIB_CFLAGS $PROTOBUF_C_CFLAGS $EXPAT_CFLAGS $JANSSON_CFLAGS $SMARTCOLS_CFLAGS $NCURSES_CFLAGS $NETTLE_CFLAGS $CURL_CFLAGS $ZSTD_CFLAGS $LIBDEFLATE_CFLAGS $MICROHTTPD_CFLAGS $SECCOMP_CFLAGS $CAP_NG_CFLAGS"])
 ])

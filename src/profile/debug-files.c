@@ -1,7 +1,6 @@
 /*
- * Find the debug files that an object names.  libdw opens such a file by its name, whatever it
- * leads to (libdwfl/find-debuginfo.c); so it is used only for files that root has installed by
- * their build-id, and for debuginfod.
+ * Find the debug files of an object.  libdw would open such a file by its name, whatever it leads
+ * to (libdwfl/find-debuginfo.c); so it is used only for debuginfod.
  */
 #include <config.h>
 
@@ -18,6 +17,11 @@
 
 #include "base/cleanup.h"
 #include "os/stranger.h"
+#include "profile/debug-plain.h"
+
+/* Linkers make build-ids of 8 to 20 bytes. */
+#define MAX_ID_BYTES 64
+#define INSTALLED "/usr/lib/debug/.build-id/"
 
 /* The right file has this build-id or, if the object has no build-id, this checksum. */
 struct wanted {
@@ -90,6 +94,29 @@ find_beside(const char *file, const char *name, const struct wanted *w)
 	return fd < 0 && *file == '/' ? open_if_wanted("/usr/lib/debug", file, len, name, w) : fd;
 }
 
+/*
+ * Find the file that is installed by its build-id.  dwfl_build_id_find_debuginfo() would give the
+ * file to libdwfl before it could be replaced (libdwfl/dwfl_build_id_find_debuginfo.c, 0.188).
+ */
+static int
+find_installed(const struct wanted *w, char **ret_name)
+{
+	char path[sizeof INSTALLED + 2 * MAX_ID_BYTES + sizeof "/.debug"], *at = path;
+	int fd;
+
+	if (w->id_bytes < 2 || w->id_bytes > MAX_ID_BYTES)
+		return -1;
+	at += sprintf(at, INSTALLED "%02x/", w->id[0]);
+	for (int i = 1; i < w->id_bytes; i++)
+		at += sprintf(at, "%02x", w->id[i]);
+	strcpy(at, ".debug");
+	fd = open_if_wanted("", "", 0, path, w);
+	/* libdw searches files that this one names next to it. */
+	if (fd >= 0)
+		*ret_name = realpath(path, NULL);
+	return fd;
+}
+
 /* As find_beside(), and also at the target of FILE if it is a link. */
 static int
 find_named(const char *file, const char *name, const struct wanted *w)
@@ -122,11 +149,12 @@ debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Add
 	const bool lacked_memory = errno == ENOMEM;
 	struct wanted w = { .crc = crc };
 	GElf_Addr at;
-	int fd = dwfl_build_id_find_debuginfo(mod, userdata, module, base, NULL, NULL, 0, ret_name);
+	int fd;
 
 	w.id_bytes = dwfl_module_build_id(mod, &w.id, &at);
 	if (w.id_bytes < 0)
 		w.id_bytes = 0;
+	fd = find_installed(&w, ret_name);
 	if (fd < 0 && file && link && !strchr(link, '/'))
 		fd = find_named(file, link, &w);
 	fd = fd < 0 ? -1 : os_keep_contents(fd);
@@ -138,4 +166,13 @@ debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Add
 	if (lacked_memory)
 		errno = ENOMEM;
 	return fd;
+}
+
+int
+debug_file_find_plain(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Addr base,
+	const char *file, const char *link, GElf_Word crc, char **ret_name)
+{
+	const int fd = debug_file_find(mod, userdata, module, base, file, link, crc, ret_name);
+
+	return fd < 0 ? fd : debug_plain(fd);
 }

@@ -16,4 +16,8 @@
 int debug_file_find(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Addr base,
 	const char *file, const char *link, GElf_Word crc, char **ret_name);
 
+/* As debug_file_find(), without compressed sections. */
+int debug_file_find_plain(Dwfl_Module *mod, void **userdata, const char *module, Dwarf_Addr base,
+	const char *file, const char *link, GElf_Word crc, char **ret_name);
+
 #endif

@@ -36,6 +36,7 @@ struct symbols_object {
 	GElf_Addr bias;
 	struct symbol_table symbols;
 	struct dwarf_units units;
+	bool needs_lines;
 	bool lacks_memory; /* a warning was given */
 	bool is_split;	   /* likewise, for debug information in files that were not read */
 };
@@ -141,6 +142,12 @@ static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 };
 
+static const Dwfl_Callbacks callbacks_for_lines = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = debug_file_find_plain,
+	.section_address = dwfl_offline_section_address,
+};
+
 static void
 close_object(struct symbols_object *o)
 {
@@ -162,7 +169,7 @@ open_module(struct symbols_object *o, int fd, const char *path, const unsigned c
 
 	if (path && owned < 0)
 		return false;
-	o->dwfl = dwfl_begin(&callbacks);
+	o->dwfl = dwfl_begin(o->needs_lines ? &callbacks_for_lines : &callbacks);
 	if (!o->dwfl)
 		return false;
 	dwfl_report_begin(o->dwfl);
@@ -424,6 +431,7 @@ find_object(struct namer *n, uint32_t mapping, struct symbols_object **ret, stru
 				return err_set(e, ENOMEM, "cannot name functions");
 			o->path = m->path;
 			o->build_id = m->build_id;
+			o->needs_lines = !n->options->without_lines;
 			errno = 0;
 			if (open_object(n, o, m, is_program, e) < 0)
 				return -1;
