@@ -7,7 +7,9 @@
 #include "os/memory.h"
 #include "os/ptrace.h"
 #include "stack/index.h"
+#include "stack/memo.h"
 #include "stack/rules.h"
+#include "stack/source.h"
 #include "stack/stack.h"
 
 #include <elf.h>
@@ -55,6 +57,7 @@ struct walker {
 	bool has_opened_vdso;
 	unw_addr_space_t as;
 	struct table *table; /* one for each object, and one for the vdso */
+	struct memo *memo;   /* of walks of earlier copies; NULL until there is one */
 	/* of the present walk */
 	const uint64_t *regs;
 	raddr sp;
@@ -64,6 +67,7 @@ struct walker {
 	size_t nr_reads, nr_reads_before; /* in all, and before this frame */
 	/* for stack_walk_far() */
 	const struct stack_source *source; /* NULL: in stack_walk() */
+	struct memo *noting;		   /* gets what is read; NULL: nothing does */
 	bool is_beyond;
 	raddr page_at; /* the address of PAGE; {0}: empty */
 	char page[PAGE_BYTES];
@@ -120,14 +124,17 @@ walk_read_live(struct walker *w, uint64_t addr, uint64_t *ret)
 	if (!w->source)
 		return os_read_present(w->target, (raddr){ addr }, ret, sizeof *ret, &e);
 	r = regions_find(w->source->maps, (raddr){ addr });
-	if (!r || r->prot[0] != 'r')
+	if (!r || r->prot[0] != 'r') {
+		memo_spoil(w->noting);
 		return -1;
-	/* Code that a JIT compiler may write is not a stack, but a stack may be executable. */
-	if (r->prot[1] == 'w' && (r->prot[2] != 'x' || raddr_in(w->sp, r->start, r->end))) {
+	}
+	if (stack_source_changes(w->source, (raddr){ addr })) {
 		w->is_beyond = true;
+		memo_note_beyond(w->noting, addr);
 		if (w->source->is_past)
 			return -1;
 	}
+	memo_spoil(w->noting);
 	if (w->source->is_held && addr % sizeof *ret == 0)
 		return read_held(w, addr, ret);
 	return os_read_present(w->target, (raddr){ addr }, ret, sizeof *ret, &e);
@@ -154,6 +161,7 @@ read_word(struct walker *w, uint64_t addr, uint64_t *ret)
 
 	if (addr >= w->sp.v && addr + sizeof *ret <= w->sp.v + w->copy_bytes) {
 		memcpy(ret, w->copy + (addr - w->sp.v), sizeof *ret);
+		memo_note_word(w->noting, addr, *ret);
 		return 0;
 	}
 	if (addr >= INDEX_AT)
@@ -207,6 +215,7 @@ access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int is_writ
 	if (is_write || i < 0)
 		return -UNW_EBADREG;
 	*value = w->regs[i];
+	memo_note_register(w->noting, i, *value);
 	return 0;
 }
 
@@ -405,6 +414,7 @@ walker_free(struct walker *w)
 		return;
 	if (w->as)
 		unw_destroy_addr_space(w->as);
+	memo_free(w->memo);
 	image_free(w->vdso.image);
 	for (size_t i = 0; w->table && i <= w->objects->nr; i++)
 		free(w->table[i].index.entries.v);
@@ -476,6 +486,7 @@ stack_walk(struct walker *w, const uint64_t *regs, raddr sp, const char *copy, s
 	w->sp = sp;
 	w->copy = copy;
 	w->copy_bytes = copy_bytes;
+	w->noting = NULL;
 	if (!walk_begin(w, regs, NULL, &c, ret))
 		return;
 	do {
@@ -504,6 +515,7 @@ walk_is_code(const struct walker *w, uint64_t addr)
 {
 	const struct region *r = regions_find(w->source->maps, (raddr){ addr });
 
+	memo_spoil(w->noting); /* the mappings may change */
 	return r && r->prot[2] == 'x';
 }
 
@@ -556,8 +568,8 @@ step_far(struct walker *w, unw_cursor_t *c, bool is_signal, uint64_t *regs, bool
 	return unw_init_remote(c, w->as, w) == 0 ? 1 : -1;
 }
 
-void
-stack_walk_far(struct walker *w, const struct stack_source *s, struct stack *ret)
+static void
+walk_far(struct walker *w, const struct stack_source *s, struct stack *ret)
 {
 	uint64_t regs[STACK_MAX_REGS];
 	unw_cursor_t c;
@@ -586,4 +598,19 @@ stack_walk_far(struct walker *w, const struct stack_source *s, struct stack *ret
 			(stack_walk_is_late(w) || w->nr_reads > MAX_READS ||
 				(s->is_past && w->is_beyond)));
 	ret->is_beyond = w->is_beyond;
+}
+
+void
+stack_walk_far(struct walker *w, const struct stack_source *s, struct stack *ret)
+{
+	const int pc = regset_index(UNW_TDEP_IP);
+
+	/* A thread that is held is walked once. */
+	if (s->is_past && pc >= 0 && !w->memo)
+		w->memo = memo_new();
+	w->noting = s->is_past ? w->memo : NULL;
+	if (w->noting && memo_find(w->noting, s, s->regs[pc], ret))
+		return;
+	walk_far(w, s, ret);
+	memo_keep(w->noting, ret);
 }

@@ -1,0 +1,42 @@
+/*
+ * memo: walks that were made, by what they read.  A program maps memory from few places, so most
+ * of its stacks have been walked before.  A walk depends on the registers and on the words of the
+ * stack that it has read, and else only on files, which do not change: so if all of these are
+ * equal, the result is.
+ */
+#ifndef MEMDIAG_STACK_MEMO_H
+#define MEMDIAG_STACK_MEMO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/stack.h"
+
+struct memo;
+
+/* NULL if there is no memory: then nothing is kept. */
+struct memo *memo_new(void);
+void memo_free(struct memo *m);
+
+/*
+ * Copy the walk that S leads to, whose program counter is PC, to *RET, if M has it.  If not, begin
+ * to note what the next walk reads.
+ */
+bool memo_find(struct memo *m, const struct stack_source *s, uint64_t pc, struct stack *ret);
+
+/*
+ * Note that the walk has read register I, or the word at ADDR of the stack.  These functions do
+ * nothing if M is NULL.
+ */
+void memo_note_register(struct memo *m, int i, uint64_t value);
+void memo_note_word(struct memo *m, uint64_t addr, uint64_t value);
+/* Note that the walk needs the word at ADDR, which is on the stack beyond the copy. */
+void memo_note_beyond(struct memo *m, uint64_t addr);
+/* The walk depends on something else: it is not kept. */
+void memo_spoil(struct memo *m);
+
+/* The walk has ended with *RESULT: keep it unless it was spoiled. */
+void memo_keep(struct memo *m, const struct stack *result);
+
+#endif
