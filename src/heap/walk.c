@@ -13,7 +13,6 @@
 
 #include "heap/walk.h"
 
-#include "glibc/arenas.h"
 #include "glibc/layout.h"
 #include "heap/heap-priv.h"
 #include "heap/heap.h"
@@ -22,51 +21,12 @@
 #include "heap/pages-priv.h"
 #include "heap/runs.h"
 #include "heap/scan.h"
-#include "heap/trim-priv.h"
 #include "heap/visit.h"
+#include "heap/walk-ends.h"
 #include "heap/walk-priv.h"
-#include "os/os.h"
+#include "heap/walk-state.h"
 
 #include <string.h>
-
-/* The links of a free chunk; zeroes if their page is not present. */
-struct walk_links {
-	uint64_t fd, bk;
-};
-
-struct heap_walk {
-	struct scan *s;
-	struct reader *r;
-	const struct heap_visitor *visitor; /* NULL: the contents of chunks are not read */
-	struct heap_arena *arena;
-	struct heap_segment *seg;
-	size_t seg_nr;
-	struct window w;
-	size_t nr_reads; /* of the window, when the clock was read last */
-	struct page_ledger ledger;
-	size_t at_mark, at_cached; /* the next mark, and the next cached chunk */
-	uint64_t cached;	   /* the address of that chunk; UINT64_MAX: no more */
-	uint64_t huge_page;	   /* page size, if its pages are from the hugetlb pool */
-	bool has_map;		   /* some chunks are in fast bins or the unsorted bin */
-	unsigned int word;	   /* bytes */
-	uint64_t odd_bits;	   /* not in the size of any chunk */
-	uint64_t min_bytes;	   /* of a chunk */
-	uint64_t end;		   /* of the segment */
-	uint64_t reach;		   /* a chunk that ends here or before is near */
-	uint64_t addr, raw, bytes; /* the present chunk; RAW includes its flags */
-	struct walk_links links;   /* of the present chunk, if it is not near */
-	/* a piece of free and fast chunks before it */
-	uint64_t piece, piece_bytes, piece_free_bytes;
-	/* the free chunk whose bin was determined last */
-	struct {
-		uint64_t bytes;
-		unsigned int bin;
-	} last;
-	/* sums of this segment; those of all chunks follow from the arena's sums by size */
-	struct heap_sum cached_sum, fast_sum;
-	uint64_t gap_bytes; /* not chunks, or unknown */
-	struct link_sums link_sums;
-};
 
 /* ---- bins and sizes ---- */
 
@@ -106,86 +66,7 @@ note_largest(struct heap_arena *arena, uint64_t addr, uint64_t bytes)
 	arena->largest[i] = (struct heap_chunk){ { addr }, bytes };
 }
 
-/* ---- pieces that malloc_trim(0) sees as one ---- */
-
-/*
- * Get the range that mtrim() (malloc/malloc.c, since 2.8) releases: the whole pages of a free chunk
- * after its header, if any.
- */
-static bool
-trim_range(const struct heap_walk *w, uint64_t start, uint64_t bytes, uint64_t *lo, uint64_t *hi)
-{
-	uint64_t page = w->r->page_bytes, header = CHUNK_WORDS * (uint64_t)w->word;
-
-	if (bytes <= page - 1 + header)
-		return false;
-	*lo = (start + header + page - 1) & ~(page - 1);
-	*hi = *lo + ((start + bytes - *lo) & ~(page - 1));
-	return *hi > *lo;
-}
-
-/*
- * Return whether madvise() releases the range.  It ends where memory is locked (mm/madvise.c,
- * can_madv_lru_vma()); on pages of the hugetlb pool it must begin at a page, and releases only
- * whole ones (madvise_dontneed_free_valid_vma(), 5.18).
- */
-static bool
-is_given_back(struct heap_walk *w, uint64_t lo, uint64_t *hi)
-{
-	uint64_t end;
-
-	if (w->huge_page && (lo % w->huge_page || *hi - lo < w->huge_page))
-		return false;
-	if (w->huge_page)
-		*hi -= *hi % w->huge_page;
-	end = mlocked_from(&w->r->mlocked, lo, *hi);
-	w->arena->trim.mlocked_bytes += *hi - end;
-	*hi = end;
-	return end > lo;
-}
-
-/* Report a piece that may have whole pages. */
-static void
-end_large_piece(struct heap_walk *w, enum heap_part part)
-{
-	uint64_t lo, hi;
-
-	if (trim_range(w, w->piece, w->piece_bytes, &lo, &hi) && is_given_back(w, lo, &hi))
-		page_ledger_add_trim(&w->ledger, part, w->piece_bytes, lo, hi);
-	else
-		page_ledger_add(&w->ledger, part, w->piece_bytes);
-}
-
-static inline void
-end_piece(struct heap_walk *w)
-{
-	enum heap_part part = w->piece_free_bytes ? PART_FREE : PART_CACHED;
-
-	if (w->piece_bytes > w->r->page_bytes)
-		end_large_piece(w, part);
-	else if (w->piece_bytes)
-		page_ledger_add(&w->ledger, part, w->piece_bytes);
-	w->piece_bytes = w->piece_free_bytes = 0;
-}
-
-static inline void
-add_to_piece(struct heap_walk *w, uint64_t free_bytes)
-{
-	if (!w->piece_bytes)
-		w->piece = w->addr;
-	w->piece_bytes += w->bytes;
-	w->piece_free_bytes += free_bytes;
-}
-
 /* ---- the visitor ---- */
-
-/* Report the BYTES at ADDR to the visitor, if there is one. */
-static inline void
-visit_chunk(const struct heap_walk *w, uint64_t addr, uint64_t bytes, enum heap_use use)
-{
-	if (w->visitor)
-		w->visitor->chunk(addr, bytes, use, w->visitor->arg);
-}
 
 /*
  * Give the visitor the contents of the present chunk, to the header of the next one.  Pages that
@@ -252,7 +133,7 @@ take_free(struct heap_walk *w, struct walk_links links, bool is_unsorted)
 		return 1;
 	walk_sum_add(&arena->free_size[heap_size_class(w->bytes)], w->bytes);
 	note_largest(arena, w->addr, w->bytes);
-	add_to_piece(w, w->bytes);
+	walk_add_to_piece(w, w->bytes);
 	return 0;
 }
 
@@ -261,7 +142,7 @@ take_fast(struct heap_walk *w)
 {
 	walk_sum_add(&w->fast_sum, w->bytes);
 	walk_sum_add(&w->arena->free_size[heap_size_class(w->bytes)], w->bytes);
-	add_to_piece(w, 0);
+	walk_add_to_piece(w, 0);
 }
 
 static inline __attribute__((always_inline)) void
@@ -270,7 +151,7 @@ take_used(struct heap_walk *w, bool is_cached)
 	struct heap_segment *seg = w->seg;
 	uint64_t below = w->piece_bytes;
 
-	end_piece(w);
+	walk_end_piece(w);
 	walk_sum_add(&w->arena->used_size[heap_size_class(w->bytes)], w->bytes);
 	if (is_cached) {
 		walk_sum_add(&w->cached_sum, w->bytes);
@@ -308,7 +189,7 @@ take_chunk(struct heap_walk *w, struct walk_links links, bool is_free)
 	bool is_cached = is_cached_here(w);
 	bool has_mark = w->has_map && is_marked(w->s, w->seg_nr, w->addr);
 
-	visit_chunk(w, w->addr, w->bytes,
+	walk_visit_chunk(w, w->addr, w->bytes,
 		is_free || has_mark ? HEAP_USE_FREE
 			: is_cached ? HEAP_USE_CACHED
 				    : HEAP_USE_BLOCK);
@@ -321,122 +202,6 @@ take_chunk(struct heap_walk *w, struct walk_links links, bool is_free)
 		take_fast(w);
 	else
 		take_used(w, is_cached);
-	return 0;
-}
-
-/* ---- the end of a segment ---- */
-
-/*
- * Return whether END is malloc's brk, by libc's variable, or else by the mapping.  With
- * glibc.malloc.hugetlb=2 malloc does not use brk (ptmalloc_init(), malloc/arena.c, 2.35), and if
- * brk was blocked from the start the arena begins in other memory.  Core files do not have the
- * name.
- */
-static bool
-ends_at_brk(const struct heap_walk *w, uint64_t end)
-{
-	raddr start = { brk_start(w->r) };
-	const struct region *region = regions_find(w->r->m, start);
-	struct heap_range brk = reader_mapping(w->r, start.v);
-
-	if (w->r->l->params.hp_page || !region || !brk.end.v)
-		return false;
-	if (arenas_brk(w->r->arenas, w->r->t).v)
-		return arenas_brk(w->r->arenas, w->r->t).v == end;
-	if (!w->r->t->core && (!region->path || strcmp(region->path, "[heap]") != 0))
-		return false;
-	/* brk may have grown since the mappings were listed; in pieces top may be elsewhere. */
-	return w->s->is_in_pieces ? brk.end.v == end : brk.end.v <= end;
-}
-
-/*
- * Get the range that systrim() releases (malloc/malloc.c, since 2.19; 2.35 added thp_pagesize): brk
- * goes down to the last whole page that leaves MINSIZE + 1 bytes and the pad of top; if brk is
- * still where malloc left it.
- */
-static bool
-brk_range(const struct heap_walk *w, uint64_t top, uint64_t *lo, uint64_t *hi)
-{
-	const struct malloc_layout *l = w->r->l;
-	uint64_t unit = l->params.thp_page ? l->params.thp_page : w->r->page_bytes;
-	uint64_t end = w->addr + w->arena->top.bytes, page = w->r->page_bytes;
-	uint64_t keep = min_chunk_bytes(l) + 1 + w->r->pad_bytes, extra;
-
-	if (!ends_at_brk(w, end) || end - top <= keep)
-		return false;
-	extra = (end - top - keep) & ~(unit - 1);
-	*lo = (end - extra + page - 1) & ~(page - 1);
-	*hi = end;
-	return extra && *hi > *lo;
-}
-
-/* Get the top of a thread arena, which malloc_trim() keeps, if it is to be released anyway. */
-static bool
-thread_range(struct heap_walk *w, struct heap_range pages, uint64_t *lo, uint64_t *hi)
-{
-	*lo = pages.start.v;
-	*hi = pages.end.v;
-	return w->r->with_tops && *hi > *lo && is_given_back(w, *lo, hi);
-}
-
-/* Handle top: free chunks below it become part of it when it is trimmed. */
-static void
-take_top(struct heap_walk *w)
-{
-	uint64_t end = w->addr + w->arena->top.bytes, lo, hi;
-	uint64_t top = w->piece_bytes ? w->piece : w->addr;
-	struct heap_range pages = top_pages(w->r->l, w->r->page_bytes, top, end);
-
-	visit_chunk(w, w->addr, end - w->addr, HEAP_USE_FREE);
-	if (w->arena->is_main ? brk_range(w, top, &lo, &hi) : thread_range(w, pages, &lo, &hi)) {
-		page_ledger_add_trim(&w->ledger, PART_TOP, end - top, lo, hi);
-	} else {
-		page_ledger_add(&w->ledger, PART_TOP, end - top);
-		w->arena->top_pages = pages;
-	}
-	w->piece_bytes = w->piece_free_bytes = 0;
-	w->addr = end;
-}
-
-/* Return the end of the heap or piece that has fence posts at w->addr. */
-static uint64_t
-fence_end(const struct heap_walk *w)
-{
-	uint64_t page = w->r->page_bytes, posts = 4 * (uint64_t)w->word;
-	uint64_t end = (w->addr + posts + page - 1) & ~(page - 1);
-
-	return w->s->is_in_pieces && end < w->seg->end.v ? end : w->seg->end.v;
-}
-
-/* Count the fence posts, headers that keep free() from reading beyond the end. */
-static void
-take_fence(struct heap_walk *w)
-{
-	uint64_t bytes = fence_end(w) - w->addr;
-
-	end_piece(w);
-	visit_chunk(w, w->addr, bytes, HEAP_USE_OWN);
-	page_ledger_add(&w->ledger, PART_OWN, bytes);
-	w->s->fence_bytes += bytes;
-	w->addr += bytes;
-}
-
-/*
- * Handle a chunk of size 0 before STOP: fence posts are at most two headers, and never precede top.
- */
-static int
-expect_fence(struct heap_walk *w, uint64_t stop)
-{
-	uint64_t left = fence_end(w) - w->addr;
-	bool is_odd =
-		left > 6 * (uint64_t)w->word || (stop != w->seg->end.v && !w->s->is_in_pieces);
-
-	if (is_odd && w->arena->is_main)
-		w->s->is_in_pieces = true;
-	if (is_odd)
-		return heap_arena_doubt(
-			w->arena, "the chunk at 0x%" PRIx64 " has no size", w->addr);
-	take_fence(w);
 	return 0;
 }
 
@@ -588,8 +353,8 @@ take_gap(struct heap_walk *w, uint64_t addr)
 {
 	if (w->addr == addr)
 		return;
-	end_piece(w);
-	visit_chunk(w, w->addr, addr - w->addr, HEAP_USE_UNKNOWN);
+	walk_end_piece(w);
+	walk_visit_chunk(w, w->addr, addr - w->addr, HEAP_USE_UNKNOWN);
 	w->gap_bytes += addr - w->addr;
 	page_ledger_add(&w->ledger, PART_USED, addr - w->addr);
 	w->addr = addr;
@@ -625,10 +390,10 @@ take_mark(struct heap_walk *w, enum mark_kind kind)
 	case MARK_TOP:
 		if (!w->s->is_in_pieces && w->addr + w->bytes != w->seg->end.v)
 			return bad_size(w);
-		take_top(w);
+		walk_take_top(w);
 		return 0;
 	case MARK_FENCE:
-		take_fence(w);
+		walk_take_fence(w);
 		return 0;
 	case MARK_UNSORTED:
 	case MARK_BINNED:
@@ -718,10 +483,10 @@ walk_piece(struct heap_walk *w)
 		if (!resync(w, stop))
 			return 1;
 	if (w->addr != top)
-		return expect_fence(w, stop);
+		return walk_expect_fence(w, stop);
 	if (w->s->is_in_pieces ? w->arena->top.bytes > end - top : top + w->arena->top.bytes != end)
 		return bad_size(w);
-	take_top(w);
+	walk_take_top(w);
 	return 0;
 }
 
