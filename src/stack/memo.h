@@ -1,8 +1,8 @@
 /*
- * memo: walks that were made, by what they read.  A program maps memory from few places, so most
- * of its stacks have been walked before.  A walk depends on the registers and on the words of the
- * stack that it has read, and else only on files, which do not change: so if all of these are
- * equal, the result is.
+ * memo: earlier walks, and what they have read.  A program maps memory from a few places, so most
+ * of its stacks have been walked before.  A walk depends on the registers and the words of the
+ * stack that it reads, and otherwise only on files, which do not change: if all of these are equal,
+ * the result is equal.
  */
 #ifndef MEMDIAG_STACK_MEMO_H
 #define MEMDIAG_STACK_MEMO_H
@@ -33,10 +33,10 @@ void memo_note_register(struct memo *m, int i, uint64_t value);
 void memo_note_word(struct memo *m, uint64_t addr, uint64_t value);
 /* Note that the walk needs the word at ADDR, which is on the stack beyond the copy. */
 void memo_note_beyond(struct memo *m, uint64_t addr);
-/* The walk depends on something else: it is not kept. */
+/* Do not keep the present walk, since it depends on something else. */
 void memo_spoil(struct memo *m);
 
-/* The walk has ended with *RESULT: keep it unless it was spoiled. */
+/* Keep the walk that has ended with *RESULT, unless it was spoiled. */
 void memo_keep(struct memo *m, const struct stack *result);
 
 #endif

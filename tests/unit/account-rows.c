@@ -15,42 +15,73 @@
 /* Where each name is compared with each other one this takes minutes. */
 #define CPU_SECONDS 30
 
+/* The rows of a map that a test writes. */
+struct made {
+	char *text;
+	size_t len;
+	struct map_file file;
+	struct space space;
+	struct rows rows;
+	struct err e;
+};
+
+/* Write a map with PUT, and make its rows BY.  False with M->e if that fails. */
+static bool
+make_rows(struct made *m, void (*put)(FILE *out), enum rows_by by)
+{
+	const struct space_options options = { .want_pss = by == BY_CLASS };
+	const struct selection all = { 0 };
+	FILE *out;
+
+	*m = (struct made){ 0 };
+	out = open_memstream(&m->text, &m->len);
+	if (!out)
+		return false;
+	put(out);
+	return fclose(out) == 0 && map_file_parse(&m->file, "FILE", m->text, m->len, &m->e) == 0 &&
+		space_read_file(&m->space, &m->file, &options, &m->e) == 0 &&
+		rows_make(&m->rows, &m->space, NULL, by, &all, &m->e) == 0;
+}
+
+static void
+made_release(struct made *m)
+{
+	rows_release(&m->rows);
+	space_release(&m->space);
+	map_file_release(&m->file);
+	free(m->text);
+}
+
 /* ---- many files ---- */
 
 static void
-test_many_files(void)
+put_many_files(FILE *out)
 {
-	auto_free char *text = NULL;
-	auto_map_file struct map_file f = { 0 };
-	auto_space struct space s = { 0 };
-	struct rows rows = { 0 };
-	struct selection all = { 0 };
-	struct err e = { 0 };
-	size_t len = 0, nr_single = 0;
-	uint64_t bytes = 0;
-	FILE *out = open_memstream(&text, &len);
-
-	if (!ok(out, "memory for a map"))
-		return;
-	limit_cpu(CPU_SECONDS);
 	for (uint64_t i = 0; i < NR_FILES; i++)
 		fprintf(out,
 			"%" PRIx64 "-%" PRIx64 " r--s 00000000 08:01 %" PRIu64
 			" /srv/data/%06" PRIu64 "\n",
 			(2 * i + 1) << 20, ((2 * i + 1) << 20) + 4096, i + 1, i);
-	fclose(out);
-	if (!ok(map_file_parse(&f, "FILE", text, len, &e) == 0, "the map is read: %s", e.msg) ||
-		!ok(space_read_file(&s, &f, &(struct space_options){ 0 }, &e) == 0, "its space") ||
-		!ok(rows_make(&rows, &s, NULL, BY_OBJECT, &all, &e) == 0, "and its rows"))
-		return;
-	is_u64(rows.nr, NR_FILES, "a row for each file");
-	for (size_t i = 0; i < rows.nr; i++) {
-		nr_single += rows.v[i].sum.nr == 1;
-		bytes += rows.v[i].sum.size_bytes;
+}
+
+static void
+test_many_files(void)
+{
+	size_t nr_single = 0;
+	uint64_t bytes = 0;
+	struct made m;
+
+	limit_cpu(CPU_SECONDS);
+	if (ok(make_rows(&m, put_many_files, BY_OBJECT), "rows by object %s", m.e.msg)) {
+		is_u64(m.rows.nr, NR_FILES, "a row for each file");
+		for (size_t i = 0; i < m.rows.nr; i++) {
+			nr_single += m.rows.v[i].sum.nr == 1;
+			bytes += m.rows.v[i].sum.size_bytes;
+		}
+		is_u64(nr_single, NR_FILES, "each of one mapping");
+		is_u64(bytes, UINT64_C(4096) * NR_FILES, "and all of VIRT");
 	}
-	is_u64(nr_single, NR_FILES, "each of one mapping");
-	is_u64(bytes, UINT64_C(4096) * NR_FILES, "and all of VIRT");
-	rows_release(&rows);
+	made_release(&m);
 }
 
 /* ---- classes ---- */
@@ -118,34 +149,31 @@ is_row_of(const struct row *r, const struct space *s)
 	return false;
 }
 
-/* Make the rows of a random map; whether each of them is right. */
+static void
+put_random_map(FILE *out)
+{
+	for (uint64_t i = 1; i <= NR_MAPPINGS; i++)
+		put_mapping(out, i << 30);
+}
+
+static bool
+are_rows_right(const struct made *m)
+{
+	for (size_t i = 0; i < m->rows.nr; i++)
+		if (!is_row_of(&m->rows.v[i], &m->space))
+			return FAIL("the row of %s", m->rows.v[i].name);
+	return m->rows.nr >= 10 || FAIL("it has %zu rows only", m->rows.nr);
+}
+
+/* Make the rows of a random map.  Whether each of them is right. */
 static bool
 try_map(void)
 {
-	auto_free char *text = NULL;
-	auto_map_file struct map_file f = { 0 };
-	auto_space struct space s = { 0 };
-	struct rows rows = { 0 };
-	struct selection all = { 0 };
-	bool is_right = true;
-	struct err e = { 0 };
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct made m;
+	const bool is_right =
+		make_rows(&m, put_random_map, BY_CLASS) ? are_rows_right(&m) : FAIL("%s", m.e.msg);
 
-	for (uint64_t i = 1; out && i <= NR_MAPPINGS; i++)
-		put_mapping(out, i << 30);
-	if (!out || fclose(out) != 0 || map_file_parse(&f, "FILE", text, len, &e) < 0 ||
-		space_read_file(&s, &f, &(struct space_options){ .want_pss = true }, &e) < 0 ||
-		rows_make(&rows, &s, NULL, BY_CLASS, &all, &e) < 0)
-		return FAIL("%s", e.msg);
-	for (size_t i = 0; i < rows.nr && is_right; i++) {
-		is_right = is_row_of(&rows.v[i], &s);
-		if (!is_right)
-			snprintf(why, sizeof why, "the row of %s", rows.v[i].name);
-	}
-	if (rows.nr < 10)
-		is_right = FAIL("it has %zu rows only", rows.nr);
-	rows_release(&rows);
+	made_release(&m);
 	return is_right;
 }
 

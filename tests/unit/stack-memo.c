@@ -1,5 +1,6 @@
 /*
- * Stacks of random calls of this process, as a trace copies them, some of them damaged: a walker
+ * Random walks that are kept: they are found unless something that they have read has changed.  And
+ * stacks of random calls of this process, as a trace copies them, some of them damaged: a walker
  * that keeps walks finds what a new walker finds.
  */
 #include <config.h>
@@ -14,23 +15,100 @@
 #include "elf/regions.h"
 #include "os/target.h"
 #include "seeds.h"
+#include "stack/memo.h"
 #include "stack/stack.h"
 
-#if defined __x86_64__
-
 #define COPY_BYTES 16384
-#define NR_STACKS 40 /* for each seed: 2 * 3 paths, so most are repeated */
 
 static struct target target = TARGET_NONE;
 static struct regions maps;
-static struct objects objects;
-static struct walker *keeper;
 static struct stack kept, fresh;
 static uint64_t regs[STACK_MAX_REGS];
 static char copy[COPY_BYTES];
-static size_t copy_bytes;
-static bool is_same, is_damaged;
-static size_t nr_complete;
+
+/* ---- kept walks ---- */
+
+#define NR_READ 6   /* registers, and words, that a walk reads */
+#define NR_BEYOND 2 /* words after the copy */
+
+/* What a walk has read. */
+static struct reads {
+	size_t nr_regs, nr_words, nr_beyond;
+	size_t reg[NR_READ], word[NR_READ]; /* indices */
+	size_t beyond[NR_BEYOND];	    /* offsets from SP */
+} reads;
+/* On the stack of this process, which SP is in. */
+static char *area;
+
+static void
+note_walk(struct memo *m, const struct stack_source *s)
+{
+	reads = (struct reads){ some(NR_READ), some(NR_READ), some(NR_BEYOND + 1) };
+	for (size_t i = 0; i < reads.nr_regs; i++) {
+		reads.reg[i] = some(STACK_MAX_REGS);
+		memo_note_register(m, (int)reads.reg[i], regs[reads.reg[i]]);
+	}
+	for (size_t i = 0; i < reads.nr_words; i++) {
+		uint64_t word;
+
+		reads.word[i] = some(s->copy_bytes / 8);
+		memcpy(&word, copy + 8 * reads.word[i], sizeof word);
+		memo_note_word(m, s->sp.v + 8 * reads.word[i], word);
+	}
+	for (size_t i = 0; i < reads.nr_beyond; i++) {
+		reads.beyond[i] = s->copy_bytes + 8 * some(64);
+		memo_note_beyond(m, s->sp.v + reads.beyond[i]);
+	}
+}
+
+static bool
+is_one_of(const size_t *v, size_t nr, size_t n)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (v[i] == n)
+			return true;
+	return false;
+}
+
+/* Change something.  Whether the walk has not read it. */
+static bool
+change(struct stack_source *s)
+{
+	const size_t reg = some(2) && reads.nr_regs ? reads.reg[0] : some(STACK_MAX_REGS);
+	const size_t word = some(2) && reads.nr_words ? reads.word[0] : some(s->copy_bytes / 8);
+	const size_t was_bytes = s->copy_bytes;
+	bool is_unread = true;
+
+	switch (some(4)) {
+	case 0:
+		regs[reg]++;
+		return !is_one_of(reads.reg, reads.nr_regs, reg);
+	case 1:
+		copy[8 * word + some(8)]++;
+		return !is_one_of(reads.word, reads.nr_words, word);
+	case 2: /* the copy is shorter or longer */
+		s->copy_bytes = some(2 * was_bytes);
+		for (size_t i = 0; i < reads.nr_words; i++)
+			is_unread &= 8 * reads.word[i] + 8 <= s->copy_bytes;
+		for (size_t i = 0; i < reads.nr_beyond; i++)
+			is_unread &= reads.beyond[i] + 8 > s->copy_bytes;
+		return is_unread;
+	default:
+		return true;
+	}
+}
+
+static void
+make_result(void)
+{
+	fresh.nr = some(20);
+	fresh.is_complete = some(2);
+	fresh.is_cut = some(2);
+	fresh.is_beyond = some(2);
+	for (size_t i = 0; i < fresh.nr; i++)
+		fresh.frame[i] =
+			(struct stack_frame){ { some(1000) }, { some(1000) }, some(2), some(2) };
+}
 
 static bool
 are_equal(void)
@@ -48,6 +126,50 @@ are_equal(void)
 	}
 	return true;
 }
+
+static bool
+walk_is_kept(void)
+{
+	struct memo *m = memo_new();
+	struct stack_source s = { .regs = regs,
+		.sp = { (uintptr_t)area },
+		.copy = copy,
+		.copy_bytes = 8 * (1 + some(100)),
+		.maps = &maps,
+		.is_past = true };
+	const uint64_t pc = some(1000);
+	const bool is_spoiled = some(8) == 0;
+	bool is_right, is_unread, is_found;
+
+	for (size_t i = 0; i < STACK_MAX_REGS; i++)
+		regs[i] = some(1000);
+	for (size_t i = 0; i < 1024; i++)
+		copy[i] = (char)some(256);
+	is_right = !memo_find(m, &s, pc, &kept) || FAIL("a walk is found that was not made");
+	note_walk(m, &s);
+	if (is_spoiled)
+		memo_spoil(m);
+	make_result();
+	memo_keep(m, &fresh);
+	is_unread = change(&s);
+	is_found = memo_find(m, &s, pc, &kept);
+	memo_free(m);
+	if (is_found != (is_unread && !is_spoiled))
+		return FAIL("a walk is %s", is_found ? "found in spite of a change" : "not found");
+	return is_right && (!is_found || are_equal());
+}
+
+/* ---- walks of this process ---- */
+
+#define NR_STACKS 40 /* for each seed: 2 * 3 paths, so most are repeated */
+
+#if defined __x86_64__
+
+static struct objects objects;
+static struct walker *keeper;
+static size_t copy_bytes;
+static bool is_same, is_damaged;
+static size_t nr_complete;
 
 static void
 compare_walks(void)
@@ -176,32 +298,44 @@ walks_are_the_same(void)
 	return is_same;
 }
 
-int
-main(int argc, char **argv)
+static void
+test_walks(struct seeds seeds)
 {
 	struct err e = { 0 };
 
-	if (target_open(&target, getpid(), &e) < 0 || regions_read(&maps, &target, &e) < 0 ||
-		objects_find(&objects, &maps, &target, NULL, NULL, &e) < 0 ||
+	if (objects_find(&objects, &maps, &target, NULL, NULL, &e) < 0 ||
 		walker_new(&keeper, &target, &objects, &e) < 0)
 		exit(99);
-	seeds_try(seeds_of(argc, argv, 100), walks_are_the_same,
-		"a walk is the same with earlier walks and without");
+	seeds_try(seeds, walks_are_the_same, "a walk is the same with earlier walks and without");
 	ok(nr_complete > 0, "%zu walks were complete", nr_complete);
 	walker_free(keeper);
 	objects_release(&objects);
-	regions_release(&maps);
-	target_release(&target);
-	return tap_end();
 }
 
 #else
 
-int
-main(void)
+static void
+test_walks(struct seeds seeds)
 {
-	puts("1..0 # SKIP registers are taken on x86-64 only");
-	return 0;
+	(void)seeds;
+	skip("walks of this process", "registers are taken on x86-64 only");
 }
 
 #endif
+
+int
+main(int argc, char **argv)
+{
+	char on_stack[4096];
+	struct err e = { 0 };
+
+	area = on_stack;
+	if (target_open(&target, getpid(), &e) < 0 || regions_read(&maps, &target, &e) < 0)
+		exit(99);
+	seeds_try(seeds_of(argc, argv, 20000), walk_is_kept,
+		"a walk is found unless something that it has read has changed");
+	test_walks(seeds_of(argc, argv, 100));
+	regions_release(&maps);
+	target_release(&target);
+	return tap_end();
+}
