@@ -1,7 +1,7 @@
 # MD_LIBDEFLATE
 # -------------
-# --with-libdeflate=yes|no|auto: with it, compressed debug information is unpacked in less than half of the time that zlib
-# needs (src/profile/debug-plain.c).
+# --with-libdeflate=yes|no|auto: with it, compressed debug information is unpacked faster than by zlib
+# (src/profile/debug-plain.c).
 AC_DEFUN([MD_LIBDEFLATE], [
 AC_ARG_WITH([libdeflate],
 	[AS_HELP_STRING([--with-libdeflate],
@@ -17,5 +17,5 @@ AS_IF([test "$md_libdeflate" = yes], [AC_DEFINE([HAVE_LIBDEFLATE], [1], [Define 
 	[test "$with_libdeflate" = yes],
 	[AC_MSG_ERROR([libdeflate is missing; Debian has it as libdeflate-dev, Fedora as libdeflate-devel])],
 	[test "$with_libdeflate" = auto],
-	[AC_MSG_WARN([libdeflate is missing (Debian: libdeflate-dev): zlib will unpack debug information, in twice the time])])
+	[AC_MSG_WARN([libdeflate is missing (Debian: libdeflate-dev): zlib, which is slower, will unpack debug information])])
 ])

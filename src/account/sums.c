@@ -52,13 +52,12 @@ leaf_sum_add(struct leaf_sum *sum, const struct leaf *leaf)
 	sum->swap_bytes += leaf->swap_bytes;
 	sum->hugetlb_bytes += leaf->hugetlb_bytes;
 	sum->huge_bytes += leaf->huge_bytes;
-	sum->extra_bytes[EXTRA_THP] += leaf->huge_bytes;
-	if (!leaf->smaps)
+	if (!leaf->smaps) {
+		sum->extra_bytes[EXTRA_THP] += leaf->huge_bytes; /* the others are 0 */
 		return;
-	sum->extra_bytes[EXTRA_PSS] += leaf->smaps->pss_bytes;
-	sum->extra_bytes[EXTRA_USS] += leaf->smaps->uss_bytes;
-	sum->extra_bytes[EXTRA_DIRTY] += leaf->smaps->dirty_bytes;
-	sum->extra_bytes[EXTRA_LOCKED] += leaf->smaps->locked_bytes;
+	}
+	for (int x = 0; x < NR_EXTRAS; x++)
+		sum->extra_bytes[x] += leaf_extra(leaf, (enum extra)x);
 }
 
 void

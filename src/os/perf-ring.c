@@ -77,8 +77,9 @@ drop_damaged(struct perf_rings *all, struct perf_ring *r, const struct perf_even
 }
 
 /*
- * Return the time of the sample at AT.  One that was made for another program's event may be of
- * another clock: it comes after the record before it, and is not kept longer than one of our clock.
+ * Return the time of the sample at AT.  If another program's event was served first, it may be that
+ * of another clock.  It is then at least the time of the record before it, and the sample is held
+ * back no longer than one with a time of our clock.
  */
 static uint64_t
 time_of_sample(const struct perf_rings *all, const struct perf_ring *r)
@@ -277,7 +278,7 @@ decode_sample(const struct perf_rings *all, const struct perf_ring *r, struct pe
 	uint64_t type, nr_lost;
 
 	memcpy(&head, perf_ring_take_bytes(&rest, sizeof head), sizeof head);
-	/* A process that the other program's PID namespace does not have is number 0. */
+	/* A process outside of the other program's PID namespace has the number 0. */
 	if (!find_source(all, r, head.id, rec) || (head.identifier != head.id && !head.tid))
 		return false;
 	rec->type = PERF_EVENT;

@@ -328,7 +328,7 @@ perf_next(struct perf *p, struct perf_record *ret)
 
 /*
  * The next record that fits into the buffer announces a loss; the events themselves have counted it
- * before.  Whatever else may happen to a sample: it was made, and was not given.
+ * before.  A sample that was made and not given is lost, whatever the reason.
  */
 uint64_t
 perf_nr_lost(const struct perf *p)

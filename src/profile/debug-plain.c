@@ -1,8 +1,8 @@
 /*
- * libdw unpacks all sections of debug information before it names the first function, by zlib: for
- * libc, 10 MB in four fifths of the time that 'memdiag stacks' takes.  So it gets a copy in memory,
- * without the places of variables and without macros, which nobody asks for here, unpacked by
- * libdeflate, which needs less than half of the time.
+ * libdw unpacks all sections of debug information by zlib before it names the first function: 10 MB
+ * for libc, which took most of the time of 'memdiag stacks'.  So it gets a copy in memory.  There,
+ * sections that names and lines do not need, such as locations of variables and macros, are empty;
+ * the others are unpacked by libdeflate, if it is available, which is faster than zlib.
  */
 #include <config.h>
 
@@ -206,7 +206,7 @@ debug_plain(int fd)
 {
 	const unsigned char order =
 		__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
-	const int code = errno;
+	const int old_errno = errno;
 	struct debug_plain p = { .elf = elf_begin(fd, ELF_C_READ_MMAP, NULL) };
 	const Elf64_Ehdr *ehdr = p.elf ? elf64_getehdr(p.elf) : NULL;
 	int copy = -1;
@@ -215,7 +215,7 @@ debug_plain(int fd)
 	if (p.from && ehdr->e_ident[EI_DATA] == order)
 		copy = debug_plain_make(&p, ehdr);
 	elf_end(p.elf);
-	errno = code;
+	errno = old_errno;
 	if (copy < 0)
 		return fd;
 	close(fd);

@@ -95,13 +95,14 @@ other_begins()
 # beside_another COMMAND OPTIONS...: as trace_of, while another program traces page faults of another process.
 beside_another()
 {
+	local status
 	meanwhile=other_begins
 	trace_of "$@"
-	set -- $?
+	status=$?
 	meanwhile=:
 	kill "$other_pid"
 	wait "$other_pid"
-	return "$1"
+	return "$status"
 }
 check 'beside another trace of page faults: a trace' unless_lost beside_another "touch 4 $nr" --period=1
 check 'beside another trace of page faults: pages by function' touched

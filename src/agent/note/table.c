@@ -152,7 +152,7 @@ take_from(struct wire_bucket *b, uint64_t at, uint32_t *ret_bytes)
 	return 0;
 }
 
-/* Returns the place of the block plus 1; 0: no room is left. */
+/* Returns which bucket has the block, as a place says it; 0: no room is left. */
 static uint32_t
 put_anywhere(uint64_t at, uint32_t site, uint32_t bytes)
 {
@@ -216,26 +216,29 @@ static bool
 agent_table_put(uint64_t at, uint32_t site, uint32_t bytes)
 {
 	uint8_t *place = place_of(at);
-	const uint32_t is = put_anywhere(at, site, bytes);
+	const uint32_t bucket_1 = put_anywhere(at, site, bytes);
 
 	if (place)
-		__atomic_store_n(place, (uint8_t)is, __ATOMIC_RELAXED);
-	return is;
+		__atomic_store_n(place, (uint8_t)bucket_1, __ATOMIC_RELAXED);
+	return bucket_1;
 }
 
 static uint32_t
 agent_table_take(uint64_t at, uint32_t *ret_bytes)
 {
 	uint8_t *place = place_of(at);
-	uint32_t is, site;
+	uint32_t bucket, site;
 
 	if (!place)
 		return take_anywhere(at, ret_bytes);
 	if (!*place)
 		return 0;
-	is = *place - 1u;
-	site = take_from(table_bucket_of(at, is >> 1, is & 1), at, ret_bytes);
-	/* Last: a signal handler may interrupt this function and leave by longjmp(). */
+	bucket = *place - 1u;
+	site = take_from(table_bucket_of(at, bucket >> 1, bucket & 1), at, ret_bytes);
+	/*
+	 * The next put at AT reads no bucket then.  This comes last, as a signal handler may
+	 * interrupt this function and leave by longjmp().
+	 */
 	__atomic_store_n(place, 0, __ATOMIC_RELEASE);
 	return site;
 }

@@ -1,7 +1,7 @@
 /*
  * table: the site and the size of each recorded block, by address, like shadow.h.  It is slower,
- * but its memory depends only on the live blocks, 13 to 35 bytes for each, not on the size of the
- * heap.
+ * but most of its memory depends on the live blocks, 13 to 35 bytes for each, not on the size of
+ * the heap.
  *
  * The table consists of levels.  Each level has buckets of ten blocks, two cache lines.  A block
  * has two buckets in each level, may be in any of them, and is never moved.  A new block goes to
