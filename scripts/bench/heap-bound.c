@@ -3,7 +3,6 @@
  * microseconds that took, how many bytes it was, and how many microseconds of processor time: what
  * a walk over every chunk cannot beat by much.
  */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
