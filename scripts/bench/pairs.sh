@@ -60,6 +60,12 @@ run_both()
 	begun 'count start' 'profile start'
 }
 
+run_profiled()
+{
+	"$build/memdiag" run -q --profile -o "$dir/profiled" "$dir/pairs"
+	rm -f "$dir"/profiled.*
+}
+
 run_requested()
 {
 	"$build/memdiag" run -q --account=requested "$dir/pairs"
