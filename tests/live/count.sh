@@ -1,7 +1,7 @@
 #!/bin/sh
 # A process that runs begins to count: what it has at that moment, and then every call, wherever it comes
 # from, to the byte.  Stopped, every byte of code is as it was.  Started twice, stopped twice, stopped
-# without a start: that is said, and changes nothing.
+# without a start: that is said, and changes nothing.  MEMDIAG_TEST_STEPS=N makes so many calls in the first turn.
 # shellcheck disable=SC3043 # every sh we know has local
 . "$top_srcdir/tests/live/lib.sh"
 need_hooks
@@ -27,7 +27,7 @@ ask "deep 1 $TRACEES/caller.so" >"$dir/said"	# the first takes memory that stays
 check 'start' count start
 check 'what was in use is known to the byte' json_is '.data.doubtful_blocks == 0 and .data.loaded'
 check 'started twice: nothing changes' count_already start
-for command in 'mix 50000' free 'mix 5000' 'crowd 50' 'tls 50' 'signals 100' 'fibers 100' 'jump 100' \
+for command in "mix ${MEMDIAG_TEST_STEPS:-50000}" free 'mix 5000' 'crowd 50' 'tls 50' 'signals 100' 'fibers 100' 'jump 100' \
 	'stdio 100' "libs 20 $TRACEES/caller.so" "deep 20 $TRACEES/caller.so"; do
 	# shellcheck disable=SC2086 # words
 	check "counted: ${command%% /*}" does $command

@@ -225,11 +225,12 @@ check 'exec: the program lives on' end_tracee
 
 # ---- a program from its start on ----
 
-# of_run SEED THREADS: the log of a run is what the program has kept account of.
+# of_run SEED THREADS: the log of a run is what the program has kept account of.  MEMDIAG_TEST_STEPS=N makes each thread
+# do N things.
 of_run()
 {
 	rm -rf "$dir/run"
-	start_command "$MEMDIAG" run --record=log-fast --json -o "$dir/run" -- "$truth" && obeys "play $1 20000 $2" &&
+	start_command "$MEMDIAG" run --record=log-fast --json -o "$dir/run" -- "$truth" && obeys "play $1 ${MEMDIAG_TEST_STEPS:-20000} $2" &&
 		obeys "save $dir/account" && end_tracee && cp "$dir/$nr_started.err" "$dir/out" &&
 		json_is '.data.profile.log | .events > 0 and .dropped + .lost + .unmatched + .damaged == 0' &&
 		[ "$(log_files "$dir/run")" = 1 ]

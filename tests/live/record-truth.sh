@@ -1,7 +1,7 @@
 #!/bin/sh
 # memdiag record beside a program that does random things and keeps an account of each of its functions: what they
 # allocated, what is in use, what was temporary, and what was in use when most was, to the byte and the block.
-# MEMDIAG_TEST_SEEDS="FIRST LAST" tries other seeds.
+# MEMDIAG_TEST_SEEDS="FIRST LAST" tries other seeds, MEMDIAG_TEST_STEPS=N makes each thread do N things.
 # shellcheck disable=SC3043,SC3045,SC2034,SC2154 # every sh we know has local and ulimit; eval uses what seems unused
 . "$top_srcdir/tests/live/lib.sh"
 . "$top_srcdir/tests/live/count-lib.sh"
@@ -10,7 +10,7 @@
 [ -e "$top_builddir/libmemdiag-agent.so" ] || skip_all "the agent is not made for this processor"
 need jq
 build_truth
-: "${MEMDIAG_TEST_SEEDS:=1 2}"
+: "${MEMDIAG_TEST_SEEDS:=1 2}" "${MEMDIAG_TEST_STEPS:=20000}"
 
 # stopped NAME: the record of a tracee that ran already ends, and is in the file of that name.
 stopped()
@@ -27,7 +27,7 @@ begun()
 # live_matches SEED THREADS: a record of a tracee that ran already.
 live_matches()
 {
-	begun "play $1 3000 3" && obeys "play $1 20000 $2" && obeys top && obeys "save $dir/account" &&
+	begun "play $1 3000 3" && obeys "play $1 $MEMDIAG_TEST_STEPS $2" && obeys top && obeys "save $dir/account" &&
 		stopped live && is_exact "$(written)" "$dir/account" && adds_up &&
 		json_is '.data.noted | .calls_lost == 0 and .frees_lost == 0' &&
 		[ "$(json .data.noted.earlier_freed.blocks)" = "$(sed -n 's/^before .* //p' "$dir/account")" ] &&
@@ -37,7 +37,7 @@ live_matches()
 # peak_matches SEED: of one thread the peak is exact, without a block that makes it clear.
 peak_matches()
 {
-	begun && obeys "play $1 20000 0" && obeys "save $dir/account" && stopped peak &&
+	begun && obeys "play $1 $MEMDIAG_TEST_STEPS 0" && obeys "save $dir/account" && stopped peak &&
 		is_exact "$(written)" "$dir/account" && rm -f "$(written)" && end_tracee
 }
 
@@ -58,13 +58,13 @@ starts()
 # run_matches SEED THREADS: a record from the first call on.
 run_matches()
 {
-	starts && obeys "play $1 20000 $2" && obeys top && obeys "play $(($1 + 7)) 5000 $2" && obeys "save $dir/account" &&
+	starts && obeys "play $1 $MEMDIAG_TEST_STEPS $2" && obeys top && obeys "play $(($1 + 7)) 5000 $2" && obeys "save $dir/account" &&
 		end_tracee && is_exact "$(of_run)" "$dir/account"
 }
 
 run_peak_matches()
 {
-	starts && obeys "play $1 20000 0" && obeys "save $dir/account" && end_tracee && is_exact "$(of_run)" "$dir/account"
+	starts && obeys "play $1 $MEMDIAG_TEST_STEPS 0" && obeys "save $dir/account" && end_tracee && is_exact "$(of_run)" "$dir/account"
 }
 
 # env_matches SEED: the program gets its settings from the environment.
