@@ -1,7 +1,7 @@
 /*
- * machine: what a virtual machine may hide: how long the first access to each page of a mapping takes, 0.3 s after the
- * last one, and the next access.  A host that watches which pages are used makes each first access wait.  Prints
- * nanoseconds: "FIRST NEXT", medians of 9 rounds.
+ * machine: what a virtual machine may hide: how long the first access to each page of a mapping
+ * takes, 0.3 s after the last one, and the next access.  A host that watches which pages are used
+ * makes each first access wait.  Prints nanoseconds: "FIRST NEXT", medians of 9 rounds.
  */
 #include <stdio.h>
 #include <stdlib.h>

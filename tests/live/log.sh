@@ -233,10 +233,10 @@ of_run()
 	start_command "$MEMDIAG" run --record=log-fast --json -o "$dir/run" -- "$truth" && obeys "play $1 ${MEMDIAG_TEST_STEPS:-20000} $2" &&
 		obeys "save $dir/account" && end_tracee && cp "$dir/$nr_started.err" "$dir/out" &&
 		json_is '.data.profile.log | .events > 0 and .dropped + .lost + .unmatched + .damaged == 0' &&
-		[ "$(log_files "$dir/run")" = 1 ]
+		[ "$(log_files "$dir/run")" -ge 1 ]
 }
 
-# is_truth FILE: whether the functions of FILE have allocated, and have in use, what the account says.
+# is_truth DIRECTORY: whether the functions of the log there have allocated, and have in use, what the account says.
 is_truth()
 {
 	recorded "$1" 'allocated in-use' >"$dir/recorded"
@@ -245,9 +245,9 @@ is_truth()
 }
 
 check 'run: a log of one thread' of_run 1 0
-check 'run: a log of one thread has what the program says' is_truth "$(find "$dir/run" -type f)"
+check 'run: a log of one thread has what the program says' is_truth "$dir/run"
 check 'run: a log of threads that free what others have' of_run 2 3
-check 'run: a log of four threads has what the program says, to the byte' is_truth "$(find "$dir/run" -type f)"
+check 'run: a log of four threads has what the program says, to the byte' is_truth "$dir/run"
 
 # in_time SECONDS: the log of a program whose clock is that much ahead begins now, and is not longer than it ran.
 in_time()
