@@ -74,6 +74,21 @@ os_may_hurry(void)
 	return setpriority(PRIO_PROCESS, 0, before) == 0;
 }
 
+int
+os_raise_priority(int steps)
+{
+	const int nice = getpriority(PRIO_PROCESS, 0);
+
+	setpriority(PRIO_PROCESS, 0, nice - steps);
+	return nice;
+}
+
+void
+os_set_nice(int nice)
+{
+	setpriority(PRIO_PROCESS, 0, nice);
+}
+
 void
 os_setting(const char *path, char *buf, size_t size)
 {

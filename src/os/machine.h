@@ -43,6 +43,13 @@ double os_slowdown(void);
 bool os_may_hurry(void);
 
 /*
+ * Raise the priority of the calling thread by STEPS of nice(2); nothing changes without the right
+ * to.  Returns the nice value that it had, for os_set_nice().
+ */
+int os_raise_priority(int steps);
+void os_set_nice(int nice);
+
+/*
  * Store the first line of the file PATH in /proc/sys or /sys in BUF, printable; "" if it cannot be
  * read.
  */

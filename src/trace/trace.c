@@ -15,6 +15,7 @@
 #include "base/debug.h"
 #include "capture/wait.h"
 #include "os/clock.h"
+#include "os/machine.h"
 #include "os/perf-filter.h"
 #include "os/perf.h"
 #include "os/ptrace.h"
@@ -33,6 +34,11 @@
  */
 #define YOUNG_NS UINT64_C(1000000000)
 #define YOUNG_ROUND_NS UINT64_C(1000000)
+/*
+ * Steps of nice. If two other threads want the processor as well, the buffers are emptied too late:
+ * of 10,000 calls a second some per cent were lost, and none with 3, 6 or 10 steps.
+ */
+#define MORE_PRIORITY 5
 /* Limit of processes open at the same time: each has files open. */
 #define MAX_OPEN 64
 /* Limit of threads listed for the kernel filter. */
@@ -668,7 +674,7 @@ trace_run(struct trace *trace, struct target *target, const struct trace_options
 {
 	auto_free struct trace_tracing *t = calloc(1, sizeof *t);
 	auto_free struct stack *stack = malloc(sizeof *stack);
-	int status;
+	int status, nice;
 
 	if (!t || !stack)
 		return trace_no_memory(e);
@@ -679,7 +685,9 @@ trace_run(struct trace *trace, struct target *target, const struct trace_options
 	if (trace_sources_find(&t->sources, o, e) < 0)
 		return -1;
 	capture_hold_signals();
+	nice = os_raise_priority(MORE_PRIORITY);
 	status = trace_run_all(t, e);
+	os_set_nice(nice);
 	perf_free(t->perf);
 	trace_pairs_release(&t->pairs);
 	tdestroy(t->files, free);

@@ -91,6 +91,33 @@ ends_after_duration()
 }
 check '-d ends after a second' ends_after_duration
 
+# nice_of PID: its nice value.
+nice_of()
+{
+	sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 17
+}
+
+# has_priority: memdiag has more than we have, and the program has not.
+has_priority()
+{
+	begin_trace && [ "$(nice_of "$trace_pid")" -eq $(($(nice) - 5)) ] && [ "$(nice_of "$tracee_pid")" -eq "$(nice)" ] &&
+		end_trace INT
+}
+
+# leaves_priority: a program that memdiag starts has not, either.
+leaves_priority()
+{
+	unless_lost memdiag trace --mount-tracefs -o "$dir/report" -- nice && [ "$(cat "$dir/out")" -eq "$(nice)" ]
+}
+
+if [ "$(nice -n -5 nice 2>"$dir/err")" -eq $(($(nice) - 5)) ]; then
+	check 'memdiag has 5 steps of nice more while it traces' has_priority
+	check 'a program that memdiag starts has the priority of its caller' leaves_priority
+else
+	skip 'memdiag has 5 steps of nice more while it traces' 'no process may have more priority here'
+	skip 'a program that memdiag starts has the priority of its caller' 'no process may have more priority here'
+fi
+
 for signal in INT TERM HUP; do
 	ends_by_signal()
 	{
