@@ -43,8 +43,8 @@ double os_slowdown(void);
 bool os_may_hurry(void);
 
 /*
- * Raise the priority of the calling thread by STEPS of nice(2); nothing changes without the right
- * to.  Returns the nice value that it had, for os_set_nice().
+ * Lower the nice value of the calling thread by STEPS; without the right to, nothing changes.
+ * Returns the earlier value, for os_set_nice().
  */
 int os_raise_priority(int steps);
 void os_set_nice(int nice);

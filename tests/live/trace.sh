@@ -97,25 +97,24 @@ nice_of()
 	sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 17
 }
 
-# has_priority: memdiag has more than we have, and the program has not.
+# has_priority: memdiag has a higher priority than this script, and the tracee has the same as this script.
 has_priority()
 {
 	begin_trace && [ "$(nice_of "$trace_pid")" -eq $(($(nice) - 5)) ] && [ "$(nice_of "$tracee_pid")" -eq "$(nice)" ] &&
 		end_trace INT
 }
 
-# leaves_priority: a program that memdiag starts has not, either.
+# leaves_priority: so has a program that memdiag starts.
 leaves_priority()
 {
 	unless_lost memdiag trace --mount-tracefs -o "$dir/report" -- nice && [ "$(cat "$dir/out")" -eq "$(nice)" ]
 }
 
 if [ "$(nice -n -5 nice 2>"$dir/err")" -eq $(($(nice) - 5)) ]; then
-	check 'memdiag has 5 steps of nice more while it traces' has_priority
+	check 'the nice value of memdiag is 5 lower while it traces' has_priority
 	check 'a program that memdiag starts has the priority of its caller' leaves_priority
 else
-	skip 'memdiag has 5 steps of nice more while it traces' 'no process may have more priority here'
-	skip 'a program that memdiag starts has the priority of its caller' 'no process may have more priority here'
+	skip 'the nice values of memdiag and of a program that it starts' 'no process may lower its nice value here'
 fi
 
 for signal in INT TERM HUP; do
